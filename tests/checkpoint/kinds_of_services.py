@@ -63,11 +63,11 @@ def server_kind() -> Kind:
     shows.
     """
     from serving.test_models import Events
+    from swordplay.serving.errors import RequestError
     from swordplay.serving.limits import Limits
-    from swordplay.serving.log import Event
+    from swordplay.serving.log_format import Event
     from swordplay.serving.models import Models
-    from swordplay.serving.refusals import Refusal
-    from swordplay.serving.requests import read
+    from swordplay.serving.requests import parse
 
     X, y = rows(12, seed=7)
     do = Events()
@@ -105,26 +105,26 @@ def server_kind() -> Kind:
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind="serve")
         with refusing(checkpoint.CheckpointError):
-            models = Models.of_state(checkpoint.load(path, kind="serve"))
+            models = Models.from_state(checkpoint.load(path, kind="serve"))
         for number, (action, value, model) in enumerate(requests):
             event = Event(action, model, "number", json.dumps(value).encode())
             try:
                 answer = json.loads(
-                    models.perform(do.number + 1 + number, event, read(event, Limits())),
+                    models.apply(do.number + 1 + number, event, parse(event, Limits())),
                     parse_constant=_refuse,
                 )
-            except Refusal as refusal:
+            except RequestError as refusal:
                 if refusal.status == 500:
                     raise AssertionError("the server failed") from refusal
                 continue
             if action == "ask" and "probabilities" not in answer:
                 sane([answer["prediction"] or 0.0])
         for (model, _), series in models.series.items():
-            models.of(model)
-            for told in (series.watch.now(), series.watch.ever(), *series.watch.last()):
+            models.series_of(model)
+            for told in (series.stats.recent(), series.stats.overall(), *series.stats.newest()):
                 json.dumps(told, allow_nan=False)
-            json.dumps(series.watch.points, allow_nan=False)
-        Models.of_state(models.state())
+            json.dumps(series.stats.points, allow_nan=False)
+        Models.from_state(models.state())
 
     return Kind(do.models.state(), use)
 
@@ -136,7 +136,7 @@ def _refuse(constant: str) -> None:
 def folder_kind(task: str, **settings: Any) -> Kind:
     """A folder of keys: what they share, and the bytes of each."""
     from swordplay.keyed import Keyed
-    from swordplay.keyed.folder import Folder, Row
+    from swordplay.keyed.sqlite_store import SqliteStore, StoredKey
 
     X, y = rows(80, seed=8)
     keys = np.array(["one", "two", "three", "four"])[np.minimum(np.arange(80) // 35, 3)]
@@ -148,8 +148,8 @@ def folder_kind(task: str, **settings: Any) -> Kind:
     known = Keyed(task, **settings, threads=1)
     known.predict_then_learn(keys, X, targets)
 
-    def read(path: str) -> dict[str, Any]:
-        folder = Folder(path)
+    def parse(path: str) -> dict[str, Any]:
+        folder = SqliteStore(path)
         about = folder.open()
         told = {
             f"rows.{k}": np.frombuffer(row.state, np.uint8)
@@ -168,8 +168,8 @@ def folder_kind(task: str, **settings: Any) -> Kind:
         names = json.loads(state["names"])
         states = [state[f"rows.{k}"].tobytes() for k in range(len(names))]
         about = {"settings": state["settings"].encode(), "start": state["start"].tobytes()}
-        some = [Row(key, seen, data) for (key, seen), data in zip(names, states, strict=True)]
-        Folder(path).write(about, some, since=None)
+        some = [StoredKey(key, seen, data) for (key, seen), data in zip(names, states, strict=True)]
+        SqliteStore(path).write(about, some, since=None)
 
     def use(state: State, path: str) -> None:
         path = f"{path}.keys"
@@ -212,4 +212,4 @@ def folder_kind(task: str, **settings: Any) -> Kind:
 
     with tempfile.TemporaryDirectory() as path:
         known.save(path)
-        return Kind(read(path), use, change)
+        return Kind(parse(path), use, change)

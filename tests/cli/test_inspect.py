@@ -116,7 +116,7 @@ def test_each_state_is_described_by_one_function(tmp_path):
     )
     for name in ("run", "estimator", "engine", "learner"):
         state = checkpoint.load(tmp_path / name)
-        kind = checkpoint.header(tmp_path / name).kind
+        kind = checkpoint.read_header(tmp_path / name).kind
         found = {
             each
             for each, describe_state in DESCRIBERS.items()

@@ -9,7 +9,7 @@ pytest.importorskip("uvicorn")
 from swordplay.cli import run, serve
 from swordplay.cli.commands import program
 from swordplay.serving.limits import Limits
-from swordplay.serving.requests import KINDS
+from swordplay.serving.messages import KINDS
 
 
 def refused(capsys, *arguments):

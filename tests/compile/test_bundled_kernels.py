@@ -36,7 +36,7 @@ print(sum(column_stats.scale_rows.stats.cache_hits.values()))
 def asked_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
     """A bundled folder, on a processor that has everything."""
     monkeypatch.setenv("SWORDPLAY_BUNDLED_KERNELS", "1")
-    monkeypatch.setattr(kernel_cache, "BUNDLED", tmp_path)
+    monkeypatch.setattr(kernel_cache, "BUNDLED_FOLDERS", tmp_path)
     monkeypatch.setattr(
         kernel_cache.llvm, "get_host_cpu_features", lambda: dict.fromkeys(EVERYTHING, True)
     )
@@ -66,7 +66,7 @@ def test_bundled_machine_code_can_be_left_out(
     unwanted: str, asked_anew: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if unwanted == "gone":
-        asked_anew.setattr(kernel_cache, "BUNDLED", tmp_path / "gone")
+        asked_anew.setattr(kernel_cache, "BUNDLED_FOLDERS", tmp_path / "gone")
     elif unwanted != "nothing":
         asked_anew.setenv(unwanted, "0")
     assert bool(kernel_cache.bundled_target()) == (unwanted == "nothing")

@@ -158,7 +158,9 @@ def test_a_file_is_a_header_in_json_and_object_code(made: tuple[Probe, dict[str,
             header, code = kernel_cache.decode(data)
             assert code.startswith(b"\x7fELF")
             assert header["kernel"] == name.split("-")[0]
-            assert {"python", "numba", "llvmlite", "target", "sources"} < set(header["made for"])
+            assert {"python", "numba", "llvmlite", "target", "sources"} < set(
+                header["compiled for"]
+            )
             assert kernel_cache.encode(header, code) == data
 
 
@@ -184,7 +186,7 @@ DAMAGE = {
     "garbage": lambda data: bytes(range(256)) * 64,
     "not JSON": lambda data: checksummed(b"{\n"),
     "another header": lambda data: kernel_cache.encode({}, kernel_cache.decode(data)[1]),
-    "too large": lambda data: data + bytes(kernel_folders.LARGEST_FILE),
+    "too large": lambda data: data + bytes(kernel_folders.MAX_FILE_BYTES),
 }
 
 
@@ -245,7 +247,7 @@ def foreign(files: dict[str, bytes], folder: Path) -> dict[str, bytes]:
         if name.startswith("probe.half"):
             header, code = others["probe.half"]
             data = kernel_cache.encode(
-                {**header, "made for": kernel_cache.decode(data)[0]["made for"]}, code
+                {**header, "compiled for": kernel_cache.decode(data)[0]["compiled for"]}, code
             )
         planted[name] = data
     return planted

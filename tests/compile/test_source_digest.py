@@ -45,7 +45,9 @@ def located(module):
 def reached(file):
     found, ahead = {file}, [file]
     while ahead:
-        new = {located(module) for module in named(ahead.pop())} - found - kernel_cache.NOT_FROZEN
+        new = (
+            {located(module) for module in named(ahead.pop())} - found - kernel_cache.NOT_IN_DIGEST
+        )
         found |= new
         ahead += new
     return found
@@ -62,7 +64,7 @@ def test_the_kernels_are_where_they_were_looked_for():
         "engine/rounds.py",
         "engine/step_size_grid.py",
         "keyed/kernel.py",
-        "tables/quotes.py",
+        "tables/csv_scan.py",
     } <= names
     assert "theory/hindsight/kernels.py" in names
     for file in set(FILES) - {PACKAGE / "compile" / "jit.py"}:
@@ -128,7 +130,7 @@ def fresh(package, code):
 
 KERNEL = """
 from swordplay.compile import inline, kernel
-from swordplay.parts.rates import TIE
+from swordplay.parts.rates import TIE_TOLERANCE
 
 @inline
 def doubled(number):
@@ -136,7 +138,7 @@ def doubled(number):
 
 @kernel
 def frozen():
-    return doubled(TIE)
+    return doubled(TIE_TOLERANCE)
 """
 ASK = """
 import json
@@ -161,7 +163,7 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
         package / "compile" / "kernel_cache.py", "FORMAT = b", "CACHED = True\nFORMAT = b"
     )  # keeps kernels, makes none
     assert fresh(package, ASK) == [2e-12, 1]
-    changed(package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 1e-3")
+    changed(package / "parts" / "rates.py", "TIE_TOLERANCE = 1e-12", "TIE_TOLERANCE = 1e-3")
     assert fresh(package, ASK) == [2e-3, 0]
 
 
@@ -185,9 +187,9 @@ def test_the_engine_follows_the_readable_learner_when_a_constant_changes(tmp_pat
     before, compiled = fresh(package, PLAY)
     assert compiled == pytest.approx(before, abs=1e-10)
     changed(
-        package / "parts" / "rates.py", "TIE = 1e-12", "TIE = 0.9"
+        package / "parts" / "rates.py", "TIE_TOLERANCE = 1e-12", "TIE_TOLERANCE = 0.9"
     )  # nearly every pair of guesses ties now
-    changed(package / "parts" / "metas" / "optimism.py", "TIED = 0.5", "TIED = 1.0")
+    changed(package / "parts" / "metas" / "optimism.py", "TIED_TRUST = 0.5", "TIED_TRUST = 1.0")
     after, compiled = fresh(package, PLAY)
     assert after != pytest.approx(before, abs=1e-3)
     assert compiled == pytest.approx(after, abs=1e-10)

@@ -12,7 +12,7 @@ from numba.core.registry import cpu_target
 import swordplay
 from swordplay.compile import jit, kernel_cache, kernel_folders
 
-pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(jit.JIT_DISABLED, reason="nothing is compiled")
 
 
 @jit.inline
@@ -107,7 +107,9 @@ def test_python_may_call_a_piece():
 def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(
-        kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path / "file")]
+        kernel_cache,
+        "local_folders",
+        lambda source: [kernel_folders.KernelFolder(tmp_path / "file")],
     )
 
     @jit.kernel
@@ -120,7 +122,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
 
 def test_whoever_is_expected_is_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        kernel_cache, "own_folders", lambda source: [kernel_folders.KernelFolder(tmp_path)]
+        kernel_cache, "local_folders", lambda source: [kernel_folders.KernelFolder(tmp_path)]
     )
     waited = []
 
@@ -128,7 +130,7 @@ def test_whoever_is_expected_is_waited_for(tmp_path, monkeypatch):
     def tripled(value):
         return 3.0 * value
 
-    kernel_cache.wait_for_other_process(tripled._cache.source, lambda: waited.append(True))
+    kernel_cache.register_wait(tripled._cache.source, lambda: waited.append(True))
     assert tripled(2.0) == 6.0
     assert tripled(5.0) == 15.0
     assert waited == [True]

@@ -27,7 +27,7 @@ COLUMNS, RADIUS = 16, 2.0
 
 
 def test_blocks_of_the_compiler_are_those_of_the_layout():
-    assert inline_compiler.BLOCK == layout.BLOCK
+    assert inline_compiler.EXPERTS_PER_ITERATION == layout.BLOCK
 
 
 NESTED = """\
@@ -270,7 +270,7 @@ def test_the_longest_row_is_noted_wherever_it_stands(sparse, name):
     assert learner.assumptions.seen.smoothness == pytest.approx(longest, rel=ROUNDING)
 
 
-@pytest.mark.skipif(jit.DISABLED or jit.CHECKED, reason="no vectors are made")
+@pytest.mark.skipif(jit.JIT_DISABLED or jit.CHECKED, reason="no vectors are made")
 def test_passes_become_vectors(tmp_path):
     """LLVM complains of a loop that is marked and cannot be one.
 

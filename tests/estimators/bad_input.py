@@ -1,4 +1,4 @@
-"""Bad input, and what becomes of it: the table that both coats are held to.
+"""Bad input and its results: one table for the estimators of scikit-learn and river.
 
 A case takes a good row (names to numbers) and its target and spoils them. REFUSED means an error
 and a state that is the same bit by bit; ACCEPTED means no error, and predictions afterwards that

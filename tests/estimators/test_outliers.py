@@ -1,10 +1,10 @@
 """One finite outlier costs at most a hundred rows of degraded predictions: whichever column,
 whatever size, however early.
 
-Both coats are held to the same by their own table (``bad_input``), for rows after the thousandth;
-here is the model that they share, against a twin that never saw the row. Rows are counted, and not
-the time until the last of them: after an outlier among the first rows two models learn a rare
-column from different rows, and now and then differ for a moment much later.
+The table of ``bad_input`` tests the same for scikit-learn and river, for rows after the
+thousandth; here is the model that they share, against a twin that never saw the row. Rows are
+counted, and not the time until the last of them: after an outlier among the first rows two models
+learn a rare column from different rows, and now and then differ for a moment much later.
 """
 
 import copy

@@ -1,5 +1,5 @@
-"""The coat for river: river's own checks, features and classes that come and go, and what goes
-on bit by bit.
+"""The estimators for river: river's own checks, features and classes that come and go, and copies
+that continue exactly.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Bad input to the river coat: refused with nothing changed, or shrugged off; never NaN."""
+"""Bad input to the river estimators: refused with nothing changed, or tolerated; never NaN."""
 
 import copy
 from functools import cache

@@ -1,5 +1,5 @@
 """Settings that are changed in mid-stream: applied, or refused with the remedy, for every
-parameter in every coat.
+parameter of every estimator.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The scikit-learn coat: the library's own checks, and what we promise beyond them."""
+"""The scikit-learn estimators: the library's own checks, and what we promise beyond them."""
 
 import os
 import pickle

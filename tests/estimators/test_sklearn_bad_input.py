@@ -1,4 +1,4 @@
-"""Bad input to the scikit-learn coat: refused with nothing changed, or shrugged off; never NaN."""
+"""Bad input to the scikit-learn estimators: refused with nothing changed, or tolerated."""
 
 import copy
 import re

@@ -323,7 +323,7 @@ def online_calls(model, rng):
         )
 
 
-COATS = {
+MODELS = {
     "river numbers": (river.SwordRegressor, river_calls),
     "river classes": (river.SwordClassifier, river_calls),
     "sklearn numbers": (
@@ -364,12 +364,12 @@ def comparable(answer):
     )
 
 
-def shared(coat, seed, seconds, burst=np.inf):
+def shared(name, seed, seconds, burst=np.inf):
     """Four threads on one model, each with calls of its own.
 
     Every answer is that of the same calls one after the other.
     """
-    make, calls_of = COATS[coat]
+    make, calls_of = MODELS[name]
     model, heard, places = make(), {}, {}
     model._lock = turns = Turns(model._lock)
     end = time.monotonic() + seconds
@@ -377,7 +377,7 @@ def shared(coat, seed, seconds, burst=np.inf):
     def live(who):
         calls, answer, mine = calls_of(model, np.random.default_rng([seed, who])), None, []
         places[threading.get_ident()], heard[who] = who, mine
-        while (now := time.monotonic()) < end:
+        while (now := time.monotonic()) < end or len(mine) < 3:  # some calls on a busy machine
             if now % PERIOD > burst:
                 time.sleep(PERIOD - now % PERIOD)
             answer = answered(calls, answer)
@@ -395,19 +395,19 @@ def shared(coat, seed, seconds, burst=np.inf):
     return order
 
 
-@pytest.mark.parametrize("coat", COATS)
-def test_four_threads_hear_what_one_would(coat):
-    order = shared(coat, seed=1, seconds=0.3)
+@pytest.mark.parametrize("name", MODELS)
+def test_four_threads_get_what_one_would(name):
+    order = shared(name, seed=1, seconds=0.3)
     assert len(set(order)) == 4
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("coat", COATS)
-def test_an_hour_of_four_threads_on_one_model(coat):
+@pytest.mark.parametrize("name", MODELS)
+def test_an_hour_of_four_threads_on_one_model(name):
     """SWORDPLAY_SECONDS shortens it. The comparison comes on top."""
     order = shared(
-        coat, seed=2, seconds=float(os.environ.get("SWORDPLAY_SECONDS", HOUR)), burst=BURST
+        name, seed=2, seconds=float(os.environ.get("SWORDPLAY_SECONDS", HOUR)), burst=BURST
     )
     assert len(set(order)) == 4
     turns = sum(one != other for one, other in itertools.pairwise(order))
-    print(f"{coat}: {len(order):,} calls, {turns:,} times another thread had its turn", flush=True)
+    print(f"{name}: {len(order):,} calls, {turns:,} times another thread had its turn", flush=True)

@@ -6,6 +6,9 @@ from datetime import UTC, datetime, time
 
 from messy.cases import BOTH, FEBRUARY, JANUARY, LATE, Messy, column, date, word
 
+MONTHS = [
+    f"{datetime(2012 + k // 12, 1 + k % 12, 1):%b}-{12 + k // 12}" for k in range(24)
+]  # Jan-12 to Dec-13
 DATES = {
     "month first": date("01/31/2012", "2/1/2012", means=BOTH, how="month first (01/31/2012)"),
     "day first": date("31/01/2012", "1/2/2012", means=BOTH, how="day first (31/01/2012)"),
@@ -104,6 +107,13 @@ DATES = {
     "months": date(
         "2012-01", "2012-02", means=[datetime(2012, 1, 1), FEBRUARY], how="as in 2012-01"
     ),
+    "a total below short months": date(
+        *MONTHS,
+        "Grand total",
+        means=[datetime(2012 + k // 12, 1 + k % 12, 1) for k in range(24)],
+        how="as in Jan 12",
+        refused=((25, "Grand total", "is not a date as in Jan 12"),),
+    ),
     "two digits of a year": date(
         "01/31/12",
         "02/01/12",
@@ -139,6 +149,55 @@ DATES = {
         {"x": "zoned"},
         {"x": [datetime(2012, 1, 31, 13, 30, tzinfo=UTC), datetime(2012, 2, 1, 0, 5, tzinfo=UTC)]},
         {"x": "month first (01/31/2012)"},
+    ),
+    "24:00 is midnight of the next day": date(
+        "30/01/2012 23:00",
+        "30/01/2012 24:00",
+        "31/01/2012 24:00:00",
+        "31/01/2012 24:01",
+        "31/01/2012 01:00",
+        means=[datetime(2012, 1, 30, 23), JANUARY, FEBRUARY, datetime(2012, 1, 31, 1)],
+        how="day first (31/01/2012)",
+        refused=((4, "31/01/2012 24:01", "is not a date with the day first (31/01/2012)"),),
+    ),
+    "24:00 among plain dates": date(
+        "2012-01-30 23:00",
+        "2012-01-30 24:00",
+        "2012-01-31 01:00",
+        "2012-01-31 24:00",
+        "2012-02-01 01:00",
+        means=[
+            datetime(2012, 1, 30, 23),
+            JANUARY,
+            datetime(2012, 1, 31, 1),
+            FEBRUARY,
+            datetime(2012, 2, 1, 1),
+        ],
+        how="as in 2012-01-31",
+    ),
+    "24:00 without a date": Messy(
+        column("23:00", "24:00", "1:00"), {"x": "time"}, {"x": [time(23), time(0), time(1)]}
+    ),
+    "times with Uhr": Messy(
+        column("13:30 Uhr", "9:05 Uhr", "00:00 Uhr"),
+        {"x": "time"},
+        {"x": [time(13, 30), time(9, 5), time(0)]},
+    ),
+    "dates with Uhr": date(
+        "31.01.2012 14:30 Uhr", "01.02.2012, 0:05 Uhr", means=LATE, how="day first (31.01.2012)"
+    ),
+    "durations": Messy(
+        column("0 days 00:00:01", "1 days 02:00:00.5", "-1 days +23:59:59", "-"),
+        {"x": "number"},
+        {"x": [1.0, 93_600.5, -1.0, None]},
+        {"x": "durations in seconds"},
+    ),
+    "durations as Python writes them": Messy(
+        column("1 day, 0:00:05", "2 days, 1:00:00", "3 days", "soon"),
+        {"x": "number"},
+        {"x": [86_405.0, 176_400.0, 259_200.0]},
+        {"x": "durations in seconds"},
+        refused=((4, "soon", "is not a duration such as 0 days 00:00:01"),),
     ),
     "times of the day": Messy(
         column("13:30", "9:05:07.5", "1:30 PM"),

@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.tables import TableError, open_table, reading_of
-from swordplay.tables.header import LONGEST_UNIT, LOOKED_AT
-from swordplay.tables.layout import Layout
-from swordplay.tables.readings.guess_dates import is_timely
-from swordplay.tables.readings.reading import NUMBER
+from swordplay.tables import TableError, infer_parser, open_table
+from swordplay.tables.csv_header import LONGEST_UNIT, LOOKED_AT
+from swordplay.tables.date_parser import is_date_name
+from swordplay.tables.parsers import DOUBLE
+from swordplay.tables.schema import TableSchema
 
 
 def kind(name: str, *texts: str) -> str:
-    reading = reading_of(name, pa.array(texts)).reading
+    reading = infer_parser(name, pa.array(texts)).parser
     assert reading is not None
     return reading.kind
 
@@ -67,14 +67,14 @@ def test_enough_numbers_of_eight_digits() -> None:
     ],
 )
 def test_names_of_dates(name: str) -> None:
-    assert is_timely(name)
+    assert is_date_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["price", "lat", "timeout", "dated", "format", "daylight", "points", "estimate", ""]
 )
 def test_names_of_other_things(name: str) -> None:
-    assert not is_timely(name)
+    assert not is_date_name(name)
 
 
 def test_codes() -> None:
@@ -119,12 +119,14 @@ def test_units(tmp_path: Path) -> None:
         beginning(tmp_path, "x,y\nkg,5\n1,2\n3,4\n")
 
 
-def test_layouts_of_older_versions_are_read() -> None:
-    layout, rest = Layout.read('{"names": ["x", "y"], "types": ["double", null], "delimiter": ";"}')
-    assert layout == Layout(("x", "y"), (NUMBER, None))
+def test_a_schema_without_parsers_is_read() -> None:
+    layout, rest = TableSchema.from_json(
+        '{"names": ["x", "y"], "types": ["double", null], "delimiter": ";"}'
+    )
+    assert layout == TableSchema(("x", "y"), (DOUBLE, None))
     assert rest == {"delimiter": ";"}
     rows = pa.record_batch({"x": np.arange(3.0)})
-    assert layout.converted(rows) == (rows, {})
+    assert layout.parse(rows) == (rows, {})
 
 
 @pytest.mark.parametrize(
@@ -145,4 +147,4 @@ def test_layouts_of_older_versions_are_read() -> None:
 )
 def test_texts_that_are_no_layouts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="the layout of a table is"):
-        Layout.read(text)
+        TableSchema.from_json(text)

@@ -153,12 +153,12 @@ def test_plain_numbers_never_leave_the_fast_path(tmp_path, monkeypatch):
     """A plain table has no reading at all, and its values are never looked at as strings after
     the head.
     """
-    from swordplay.tables.delimited import Delimited
+    from swordplay.tables.csv_format import CsvFormat
 
     path = tmp_path / "plain.csv"
     path.write_text("x,day,w,y\n" + "1.5,2012-01-31,a,2\n" * 50)
     with open_table(path, block_size=64) as table:
-        monkeypatch.setattr(Delimited, "_patiently", None)
+        monkeypatch.setattr(CsvFormat, "_patiently", None)
         batches = list(table.batches())
     assert len(batches) > 5
     assert all(batch.rows.schema.metadata is None for batch in batches)

@@ -14,7 +14,7 @@ from messy.cases import Messy
 from messy.folder import FOLDER, PARTS
 from messy.numbers import NUMBERS
 from swordplay.tables import Batch, Table, TableError, open_table
-from swordplay.tables.layout import HOW
+from swordplay.tables.schema import PARSED_AS
 
 TYPES = {
     "number": "double",
@@ -55,7 +55,9 @@ def test_reading(messy: Messy, tmp_path: Path) -> None:
     assert found == {name: TYPES[kind] for name, kind in messy.kinds.items()}
     for name, meant in messy.values.items():
         assert values(batches, name) == meant
-    said = {field.name: field.metadata[HOW].decode() for field in table.schema if field.metadata}
+    said = {
+        field.name: field.metadata[PARSED_AS].decode() for field in table.schema if field.metadata
+    }
     assert said == messy.how
     assert len(table.remarks) == len(messy.remarks), table.remarks
     for part in messy.remarks:

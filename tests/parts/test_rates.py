@@ -93,11 +93,11 @@ def test_doubling_restarts_exactly_when_the_sum_exceeds_the_guess(seen, initial)
     for t, signal in enumerate(seen, start=1):
         total += signal.gradient_error
         passed = guess * (
-            1 + rates.TIE
+            1 + rates.TIE_TOLERANCE
         )  # a total that meets its guess exactly has not passed it, whatever the rounding
         if total > passed:
             expected.append(t)
-        while total > guess * (1 + rates.TIE):
+        while total > guess * (1 + rates.TIE_TOLERANCE):
             guess *= 2
         assert states[t].total == pytest.approx(total)
         assert states[t].level == pytest.approx(guess)

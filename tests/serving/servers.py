@@ -39,9 +39,10 @@ def launch():
     """Read commands for ever: each starts a server in a child, whose output goes to a file."""
     from swordplay.cli import commands
     from swordplay.report import live  # noqa: F401  # imported before the forks
-    from swordplay.serving import learning, run  # noqa: F401  # for those that are forked later
+    from swordplay.serving import server  # noqa: F401
+    from swordplay.serving.series import compile_models
 
-    learning.warm({"number", "yes-no", "classes"})
+    compile_models({"number", "yes-no", "classes"})
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from swordplay.core import checkpoint
-from swordplay.serving import log as logs
-from swordplay.serving.keeper import FolderError, Keeper
+from swordplay.serving import event_log
+from swordplay.serving.errors import RequestError
 from swordplay.serving.limits import Limits
-from swordplay.serving.log import Event
-from swordplay.serving.log_format import Group, read_groups, segments
-from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import read
+from swordplay.serving.log_format import Event, EventGroup, list_segments, read_groups
+from swordplay.serving.requests import parse
+from swordplay.serving.storage import Storage, StorageError
 
 LIMITS = Limits()
 SAVES = (20, 40)
@@ -36,43 +35,43 @@ def event(k):
     return Event("tell", "default", "number", json.dumps({"id": name, "y": 2.0 * value}).encode())
 
 
-def perform(keeper, events):
+def perform(storage, events):
     """Write a group of events and do what it wants; the answers."""
-    keeper.log.append(events)
-    return keeper.perform_group(
-        keeper.log.last - len(events) + 1, [(one, read(one, LIMITS)) for one in events]
+    storage.log.append(events)
+    return storage.apply_group(
+        storage.log.last - len(events) + 1, [(one, parse(one, LIMITS)) for one in events]
     )
 
 
-def save(keeper):
-    superfluous = keeper.save(keeper.snapshot())
+def save(storage):
+    superfluous = storage.save(storage.snapshot())
     if superfluous is not None:
-        keeper.log.forget(superfluous)
+        storage.log.forget(superfluous)
 
 
 def play(folder, last, saves=SAVES):
     """A server that was killed after so many events: its models, and copies of its folder along
     the way.
     """
-    keeper, k, states = Keeper(str(folder), LIMITS), 0, {}
-    while keeper.log.last < last:
+    storage, k, states = Storage(str(folder), LIMITS), 0, {}
+    while storage.log.last < last:
         count = min(
             1 + k % 3,
-            last - keeper.log.last,
-            *(save - keeper.log.last for save in saves if save > keeper.log.last),
+            last - storage.log.last,
+            *(save - storage.log.last for save in saves if save > storage.log.last),
         )
-        perform(keeper, [event(k + j) for j in range(count)])
+        perform(storage, [event(k + j) for j in range(count)])
         k += count
-        if keeper.log.last in saves:
-            save(keeper)
-        states[keeper.log.last] = dumped(keeper)
-        shutil.copytree(folder, Path(f"{folder}-{keeper.log.last}"))
-    keeper.close()
+        if storage.log.last in saves:
+            save(storage)
+        states[storage.log.last] = dumped(storage)
+        shutil.copytree(folder, Path(f"{folder}-{storage.log.last}"))
+    storage.close()
     return states
 
 
-def dumped(keeper):
-    return checkpoint.dumps(keeper.models.state(), kind="serve")
+def dumped(storage):
+    return checkpoint.dumps(storage.models.state(), kind="serve")
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +88,9 @@ def copy(played, tmp_path):
 
 def start(folder, **options):
     """The models of a folder, as bytes, and how many events were replayed."""
-    keeper = Keeper(str(folder), LIMITS, **options)
-    found = dumped(keeper), keeper.replayed
-    keeper.close()
+    storage = Storage(str(folder), LIMITS, **options)
+    found = dumped(storage), storage.replayed
+    storage.close()
     return found
 
 
@@ -248,7 +247,7 @@ def test_damage_is_refused_in_words_and_changes_nothing(copy, played, kind):
     damage, words = REFUSED[kind]
     damage(copy, played[0])
     before = content(copy)
-    with pytest.raises(FolderError, match=words) as error:
+    with pytest.raises(StorageError, match=words) as error:
         start(copy)
     assert "--repair" in str(error.value) or "empty checkpoints" in kind
     assert content(copy) == before
@@ -257,7 +256,7 @@ def test_damage_is_refused_in_words_and_changes_nothing(copy, played, kind):
 def test_what_is_intact_is_said(copy):
     flip(newest(copy), groups(newest(copy))[2].end - 40)
     with pytest.raises(
-        FolderError,
+        StorageError,
         match=r"Intact are the events 21 to 43 and 46 to 60\. .* acknowledged is event 60",
     ):
         start(copy)
@@ -268,14 +267,14 @@ def test_nothing_of_the_log_can_be_flipped_in_silence(copy, played):
     path, mark = newest(copy), copy / "high-water"
     for place in range(0, path.stat().st_size, 29):
         flip(path, place)
-        with pytest.raises(FolderError, match="damaged"):
+        with pytest.raises(StorageError, match="damaged"):
             start(copy)
         flip(path, place)
     for place in range(0, 88, 7):
         before = mark.read_bytes()
         for slot in (0, 4096):
             flip(mark, slot + place)
-        with pytest.raises(FolderError, match="is damaged"):
+        with pytest.raises(StorageError, match="is damaged"):
             start(copy)
         mark.write_bytes(before)
     assert start(copy) == (played[1][EVENTS], 20)
@@ -291,7 +290,7 @@ def test_a_log_that_is_cut_anywhere(copy, played, tmp_path, acknowledged):
     for place in range(last.offset, len(data)):
         path.write_bytes(data[:place])
         if acknowledged:
-            with pytest.raises(FolderError, match="is missing"):
+            with pytest.raises(StorageError, match="is missing"):
                 start(copy)
         elif place % 13 == 0 or place == last.offset:
             shutil.copytree(copy, tmp_path / "cut")
@@ -312,7 +311,7 @@ def test_one_damaged_note_is_said_and_made_up_for_by_the_other(copy, played, cap
         before = (copy / "high-water").read_bytes()
         flip(copy / "high-water", place)
         assert start(copy) == (played[1][EVENTS], 20)
-        assert "one of the two notes" in caplog.text
+        assert "one of the two slots" in caplog.text
         (copy / "high-water").write_bytes(before)
 
 
@@ -328,16 +327,16 @@ def test_without_the_newest_checkpoint_the_one_before_and_the_log_lead_to_the_sa
 
 
 REPAIRED = {
-    "no high-water mark": (60, "no event that is known of is lost"),
-    "an older mark of another time": (60, "no event that is known of is lost"),
+    "no high-water mark": (60, "no known event is lost"),
+    "an older mark of another time": (60, "no known event is lost"),
     "a bit of the newest group": (58, "events 59 to 60 are lost"),
     "a bit of a body": (43, "events 44 to 60 are lost"),
-    "a bit of the first group": (60, "no event that is known of is lost"),
-    "the oldest segment is missing": (60, "no event that is known of is lost"),
+    "a bit of the first group": (60, "no known event is lost"),
+    "the oldest segment is missing": (60, "no known event is lost"),
     "the newest segment is missing": (40, "events 41 to 60 are lost"),
     "all segments are missing": (40, "events 41 to 60 are lost"),
-    "no high-water mark and no log": (40, "no event that is known of is lost"),
-    "an older copy of log and mark": (40, "no event that is known of is lost"),
+    "no high-water mark and no log": (40, "no known event is lost"),
+    "an older copy of log and mark": (40, "no known event is lost"),
 }
 
 
@@ -350,17 +349,17 @@ def test_a_repair_goes_on_with_what_is_intact_and_says_what_is_lost(copy, played
     aside = content(copy / "damaged-1")
     assert aside == {name: data for name, data in before.items() if name in aside}
     assert start(copy)[0] == played[1][last]  # from now on nothing is wrong with it
-    keeper = Keeper(str(copy), LIMITS)
-    perform(keeper, [event(k) for k in range(200, 204)])
-    state = dumped(keeper)
-    keeper.close()
+    storage = Storage(str(copy), LIMITS)
+    perform(storage, [event(k) for k in range(200, 204)])
+    state = dumped(storage)
+    storage.close()
     assert start(copy, may_repair=True)[0] == state
     assert not (copy / "damaged-2").exists()
 
 
 def test_a_repair_leaves_what_is_another_servers_aside(copy, played, tmp_path):
     foreign(copy, played[0], "models-*")
-    with pytest.raises(FolderError, match="neither a checkpoint nor the beginning"):
+    with pytest.raises(StorageError, match="neither a checkpoint nor the beginning"):
         start(copy, may_repair=True)
     for path in played[0].glob("models-*20.state"):
         shutil.copy(path, copy)
@@ -374,12 +373,14 @@ def test_a_repair_leaves_what_is_another_servers_aside(copy, played, tmp_path):
 def test_refused_events_are_recorded(played):
     found = [
         number
-        for path in segments(played[0])
+        for path in list_segments(played[0])
         for group in groups(path)
         for number in group.header.refused
     ]
     assert found == [number for number in range(20, EVENTS) if number % 10 == 0]
-    assert all(isinstance(group, Group) for path in segments(played[0]) for group in groups(path))
+    assert all(
+        isinstance(group, EventGroup) for path in list_segments(played[0]) for group in groups(path)
+    )
 
 
 @pytest.mark.parametrize(
@@ -387,11 +388,11 @@ def test_refused_events_are_recorded(played):
     [
         (
             lambda number, event: event.body.startswith(b'{"id": "24"'),
-            r"event 49 \(ask .* was accepted .* is refused now",
+            r"event 49 \(ask .* was accepted .* is rejected now",
         ),
         (
             lambda number, event: False,
-            "event 50 .* was refused when it came and is not refused now",
+            "event 50 .* was rejected when it was new and is accepted now",
         ),
     ],
 )
@@ -400,36 +401,36 @@ def test_an_event_that_ends_in_another_way_than_when_it_came_is_refused(
 ):
     def performed(models, number, event, wanted):
         if refuse(number, event):
-            raise Refusal(400, "not today")
+            raise RequestError(400, "not today")
         return b"{}"
 
     with monkeypatch.context() as patched:
-        patched.setattr("swordplay.serving.models.Models.perform", performed)
-        with pytest.raises(FolderError, match=words) as error:
+        patched.setattr("swordplay.serving.models.Models.apply", performed)
+        with pytest.raises(StorageError, match=words) as error:
             start(copy)
     number = str(error.value).split("--skip-event ")[1]
     assert number in ("49", "50")
 
 
 def test_segments_follow_each_other_and_old_ones_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "SEGMENT_BYTES", 2_000)
+    monkeypatch.setattr(event_log, "SEGMENT_BYTES", 2_000)
     states = play(tmp_path / "state", EVENTS)
-    assert 3 < len(segments(tmp_path / "state")) < 12
-    assert min(segments(tmp_path / "state").values()) in range(15, 22)
+    assert 3 < len(list_segments(tmp_path / "state")) < 12
+    assert min(list_segments(tmp_path / "state").values()) in range(15, 22)
     assert start(tmp_path / "state")[0] == states[EVENTS]
 
 
 def test_what_was_left_out_stays_left_out(copy, played, caplog):
-    keeper = Keeper(str(copy), LIMITS, skip=[47, 12])
+    storage = Storage(str(copy), LIMITS, skip=[47, 12])
     assert "event 12 is in the checkpoint" in caplog.text
     assert "event 47 is left out" in caplog.text
-    perform(keeper, [event(k) for k in range(200, 204)])
-    state = dumped(keeper)
-    keeper.close()
+    perform(storage, [event(k) for k in range(200, 204)])
+    state = dumped(storage)
+    storage.close()
     assert state != played[1][EVENTS]
     assert start(copy) == (state, 24)
     assert start(copy, skip=[47])[0] == state
-    with pytest.raises(FolderError, match=r"no event 99 to skip: the newest is event 64"):
+    with pytest.raises(StorageError, match=r"no event 99 to skip: the newest is event 64"):
         start(copy, skip=[99])
 
 
@@ -447,29 +448,29 @@ def test_a_checkpoint_of_another_history_of_the_same_server_is_refused(copy, pla
     )
     other = copy.parent / "other"
     shutil.copytree(f"{played[0]}-{number}", other)
-    keeper = Keeper(str(other), LIMITS)
-    perform(keeper, [event(k) for k in range(200, 200 + SAVES[1] - number)])
-    save(keeper)
-    keeper.close()
+    storage = Storage(str(other), LIMITS)
+    perform(storage, [event(k) for k in range(200, 200 + SAVES[1] - number)])
+    save(storage)
+    storage.close()
     shutil.copy(newest(other, "models-*.state"), copy)
     with pytest.raises(
-        FolderError, match="after event 40 was made from other events than those of the log"
+        StorageError, match="after event 40 was made from other events than those of the log"
     ):
         start(copy)
 
 
 def test_a_new_segment_does_not_overwrite_one_that_holds_no_events_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "SEGMENT_BYTES", 1)
-    keeper = Keeper(str(tmp_path), LIMITS)
+    monkeypatch.setattr(event_log, "SEGMENT_BYTES", 1)
+    storage = Storage(str(tmp_path), LIMITS)
     for k in range(0, 6, 2):
-        perform(keeper, [event(k)])
-    keeper.log.skip(3)
-    perform(keeper, [event(6)])
-    keeper.close()
-    keeper = Keeper(str(tmp_path), LIMITS)
-    assert keeper.log.skipped == {3}
-    assert list(keeper.models.series["default", ""].pending) == ["0", "1", "3"]
-    keeper.close()
+        perform(storage, [event(k)])
+    storage.log.skip(3)
+    perform(storage, [event(6)])
+    storage.close()
+    storage = Storage(str(tmp_path), LIMITS)
+    assert storage.log.skipped == {3}
+    assert list(storage.models.series["default", ""].pending) == ["0", "1", "3"]
+    storage.close()
 
 
 @pytest.mark.parametrize(
@@ -488,14 +489,14 @@ def test_files_of_another_history_of_the_same_server_are_refused(copy, played, p
     )
     other = copy.parent / "other"
     shutil.copytree(f"{played[0]}-{number}", other)
-    keeper = Keeper(str(other), LIMITS)
+    storage = Storage(str(other), LIMITS)
     for first, last in ((number, SAVES[1]), (SAVES[1], EVENTS)):
-        perform(keeper, [event(200 + k) for k in range(first, last)])
+        perform(storage, [event(200 + k) for k in range(first, last)])
         if last == SAVES[1]:
-            save(keeper)
-    keeper.close()
+            save(storage)
+    storage.close()
     start(other)
     for path in copy.glob(pattern):
         shutil.copy(path, other)
-    with pytest.raises(FolderError, match=words):
+    with pytest.raises(StorageError, match=words):
         start(other)

@@ -31,42 +31,46 @@ NAMES = ("m", "M-2_x", "a.b", "..", "%2e%2e", "a%2Fb", "x" * 65, "ü".encode().h
 LOOKED = ("/health", "/metrics", "/models", "/openapi.json")
 
 
-def made(schema, rng):
+def made(schema, rng, components):
     """A value that fits a schema, or one that may not."""
+    if "$ref" in schema:
+        schema = components[schema["$ref"].rpartition("/")[2]]
     if rng.random() > FIT:
         return rng.choice(VALUES)
-    if "oneOf" in schema:
-        return made(rng.choice(schema["oneOf"]), rng)
+    if choices := schema.get("oneOf") or schema.get("anyOf"):
+        return made(rng.choice(choices), rng, components)
     if "enum" in schema:
         return rng.choice(schema["enum"])
     kind = schema.get("type", "null")
-    kind = rng.choice(kind) if isinstance(kind, list) else kind
     if kind == "object":
         known = schema.get("properties", {})
         wanted = [
             name for name in known if name in schema.get("required", ()) or rng.random() < 0.4
         ]
-        found = {name: made(known[name], rng) for name in wanted}
+        found = {name: made(known[name], rng, components) for name in wanted}
         more = schema.get("additionalProperties")
         return found | (
-            {rng.choice("abcd"): made(more, rng) for _ in range(rng.randrange(4))} if more else {}
+            {rng.choice("abcd"): made(more, rng, components) for _ in range(rng.randrange(4))}
+            if more
+            else {}
         )
     if kind == "array":
-        return [made(schema["items"], rng) for _ in range(rng.randrange(4))]
+        return [made(schema["items"], rng, components) for _ in range(rng.randrange(4))]
     return {
         "number": rng.gauss(0.0, 1.0),
+        "integer": rng.randrange(-3, 4),
         "string": f"t{rng.randrange(40)}",
         "boolean": rng.random() < 0.5,
     }.get(kind)
 
 
-def sent(client, path, method, about, rng):
+def sent(client, path, method, about, rng, components):
     """Send one, and hold the answer to the description."""
     path = path.replace("{name}", rng.choice(NAMES))
     body = None
     kind = rng.choice(["application/json", "application/x-ndjson"])
     if "requestBody" in about:
-        value = made(about["requestBody"]["content"][kind]["schema"], rng)
+        value = made(about["requestBody"]["content"][kind]["schema"], rng, components)
         lines = value if isinstance(value, list) and kind.endswith("ndjson") else [value]
         body = "\n".join(map(json.dumps, lines)).encode()
         if rng.random() < BROKEN:
@@ -91,14 +95,15 @@ def fuzzed(launcher, folder, count, seed):
     options = ["--state", folder, "--max-series", 20, "--max-pending", 50, "--max-models", 5]
     server, rng = launcher.start(*options), random.Random(seed)
     client = server.client()
-    paths = client.get("/openapi.json")[1]["paths"]
+    described = client.get("/openapi.json")[1]
+    paths, components = described["paths"], described["components"]["schemas"]
     calls = [
         (path, method, about)
         for path, methods in paths.items()
         for method, about in methods.items()
         if path != "/events"
     ]
-    found = {sent(client, *rng.choice(calls), rng) for _ in range(count)}
+    found = {sent(client, *rng.choice(calls), rng, components) for _ in range(count)}
     for path in LOOKED:
         assert client.send("GET", path)[0] == 200
     before = client.get("/models")[1]

@@ -13,18 +13,31 @@ import pytest
 from swordplay.core import checkpoint
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.late import Ticket
-from swordplay.late.blocks import Block
-from swordplay.serving import learning, live, replies
+from swordplay.serving import messages
+from swordplay.serving.auth import Auth, is_loopback
+from swordplay.serving.errors import RequestError
 from swordplay.serving.limits import Bounds, Limits
-from swordplay.serving.log import Event
-from swordplay.serving.metrics import BUCKETS, Durations
-from swordplay.serving.models import Models, failed
-from swordplay.serving.recognition import fingerprint, fingerprints, is_same
-from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import read
-from swordplay.serving.series import Told
-from swordplay.serving.tokens import Gate, is_local
-from swordplay.serving.watch import LAST, MOST_POINTS, NOW, Point, Watch
+from swordplay.serving.log_format import Event
+from swordplay.serving.metrics import BUCKETS, Histogram
+from swordplay.serving.models import Models, internal_error
+from swordplay.serving.pages import series_figures
+from swordplay.serving.recent_tickets import (
+    RecentTicket,
+    RecentTickets,
+    has_hash,
+    hash_row,
+    hash_table,
+    new_recent_ticket,
+)
+from swordplay.serving.requests import parse
+from swordplay.serving.series import convert_answer, prediction_error
+from swordplay.serving.series_stats import (
+    MAX_POINTS,
+    RECENT_ANSWERS,
+    SHOWN_ROWS,
+    CurvePoint,
+    SeriesStats,
+)
 
 LIMITS = Limits()
 
@@ -38,7 +51,7 @@ class Events:
     def __call__(self, action, value, model="m", target="number"):
         self.number += 1
         event = Event(action, model, target, json.dumps(value).encode())
-        return json.loads(self.models.perform(self.number, event, read(event, LIMITS)))
+        return json.loads(self.models.apply(self.number, event, parse(event, LIMITS)))
 
 
 def snapshot(models):
@@ -49,14 +62,14 @@ def snapshot(models):
 def test_a_request_of_several_series_is_accepted_whole_or_not_at_all():
     do = Events()
     do("ask", [{"x": {"a": 1.0}, "id": "1"}, {"x": {"a": 1.0}, "id": "2", "key": "k"}])
-    with pytest.raises(Refusal, match="no ticket 'nobody' waits"):
+    with pytest.raises(RequestError, match="no ticket 'nobody' is pending"):
         do("tell", [{"id": "1", "y": 1}, {"id": "nobody", "y": 1, "key": "k"}])
-    with pytest.raises(Refusal, match="must be finite"):
+    with pytest.raises(RequestError, match="must be finite"):
         do("ask", [{"x": {"a": 2.0}, "id": "3"}, {"x": {"a": 1e300}, "id": "4", "key": "k"}])
-    with pytest.raises(Refusal, match="must be finite"):
+    with pytest.raises(RequestError, match="must be finite"):
         do("ask", [{"x": {"a": 2.0}, "id": "3"}, {"x": {"a": 1e300}, "id": "4", "key": "new"}])
     assert [list(series.late.pending) for series in do.models.series.values()] == [["1"], ["2"]]
-    assert [series.watch.asks for series in do.models.series.values()] == [1, 1]
+    assert [series.stats.counts.asks for series in do.models.series.values()] == [1, 1]
     assert list(do.models.series) == [("m", ""), ("m", "k")]
 
 
@@ -68,12 +81,12 @@ def test_limits_on_models_series_and_tickets():
     for value, model, words in (
         ({"x": {}, "key": "l"}, "m", "at most 2 series"),
         ({"x": {}}, "n", "at most 1 models"),
-        ([{"x": {}}] * 3, "m", "1 tickets wait, and 3 may"),
+        ([{"x": {}}] * 3, "m", "1 tickets are pending, and 3 is the limit"),
     ):
-        with pytest.raises(Refusal, match=words) as refusal:
+        with pytest.raises(RequestError, match=words) as refusal:
             do("ask", value, model)
         assert refusal.value.status == 429
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(RequestError) as refusal:
         do("declare", {"target": "classes"}, "n")
     assert refusal.value.status == 429
     assert snapshot(do.models) == before
@@ -95,7 +108,7 @@ def test_a_state_goes_on_where_it_was(target, answers):
     do("ask", {"x": {"a": 1}, "id": "gone"})
     do("drop", {"id": "gone"})
     again = Events()
-    again.models, again.number = Models.of_state(do.models.state()), do.number
+    again.models, again.number = Models.from_state(do.models.state()), do.number
     assert snapshot(again.models) == snapshot(do.models)
     for value in ({"x": {"a": 0, "w": "x"}, "id": "0"}, {"x": {"a": 5}, "id": "new"}):
         assert again("ask", value) == do("ask", value)
@@ -115,7 +128,7 @@ def test_a_state_goes_on_where_it_was(target, answers):
     ],
 )
 def test_answers_as_models_take_them(kind, raw, wanted):
-    found = learning.target(kind, raw, 0)
+    found = convert_answer(kind, raw, 0)
     assert (type(found), found) == (type(wanted), wanted)
 
 
@@ -132,66 +145,66 @@ def test_answers_as_models_take_them(kind, raw, wanted):
     ],
 )
 def test_answers_of_another_kind_are_refused(kind, raw):
-    with pytest.raises(Refusal, match="y must be") as refusal:
-        learning.target(kind, raw, 7)
+    with pytest.raises(RequestError, match="y must be") as refusal:
+        convert_answer(kind, raw, 7)
     assert refusal.value.where == {"row": 7}
 
 
 def test_errors_by_hand():
-    assert learning.error(Ticket("i", 2.0), 5.0) == 3.0
-    assert learning.error(Ticket("i", None), 5.0) is None  # nothing was predicted
-    assert learning.error(Ticket("i", "a", probabilities={"a": 1.0}), "a") == 0.0
-    assert learning.error(Ticket("i", None), "a") is None
-    several = [Ticket("i", 2.0), Ticket("j", 7.5)]
-    assert learning.errors(several, [5.0, 7.0]) == [3.0, 0.5]
-    assert learning.errors([*several, Ticket("k", None)], [5.0, 7.0, 1.0]) == [3.0, 0.5, None]
-    assert learning.errors([Ticket("i", "a", probabilities={"a": 1.0})], ["b"]) == [1.0]
+    assert prediction_error(2.0, 5.0, is_class=False) == 3.0
+    assert prediction_error(None, 5.0, is_class=False) is None  # nothing was predicted
+    assert prediction_error("a", "a", is_class=True) == 0.0
+    assert prediction_error("a", "b", is_class=True) == 1.0
+    assert prediction_error(None, "a", is_class=True) is None
 
 
-def test_replies_by_hand():
-    def said(reply):
-        return replies.listed([reply], many=False).decode()
+def test_responses_by_hand():
+    def encoded(response):
+        return messages.encode_rows([response], is_list=False).decode()
 
-    one, other = (
-        Ticket('"', 1.5, -math.inf, 2.0),
-        Ticket("i", True, probabilities={True: 0.75, 3: 0.25}),
-    )
-    assert said(replies.ticket(one)) == '{"id":"\\"","prediction":1.5,"lower":null,"upper":2.0}'
+    one = Ticket('"', 1.5, -math.inf, 2.0)
+    other = Ticket("i", True, probabilities={True: 0.75, 3: 0.25})
     assert (
-        said(replies.ticket(other))
+        encoded(messages.prediction_of(one))
+        == '{"id":"\\"","prediction":1.5,"lower":null,"upper":2.0}'
+    )
+    assert (
+        encoded(messages.prediction_of(other))
         == '{"id":"i","prediction":true,"probabilities":{"true":0.75,"3":0.25}}'
     )
-    table = np.array([[1.5, -math.inf, 2.0], [0.0, 0.0, 1.0]])
-    for block in (Block(["i"], [other], [{}], 0), Block(['"', "b"], table, [{}, {}], 0)):
-        assert replies.said(block) == list(map(replies.ticket, block.tickets))
     assert (
-        said(replies.Told("i", None, "ü", None))
+        encoded(messages.LearnedAnswer("i", None, "ü", None))
         == '{"id":"i","prediction":null,"y":"ü","error":null}'
     )
     assert (
-        replies.listed([replies.Dropped("i")] * 2, many=True)
+        messages.encode_rows([messages.DroppedTicket("i")] * 2, is_list=True)
         == b'[{"id":"i","dropped":true},{"id":"i","dropped":true}]'
     )
-    for told in (
-        Told("row", Ticket("i", 3, None, None, {3: 0.5, "a": 0.5}), "a", 1.0),
-        Told(2**64 - 1, Ticket("i", 5e-324, -math.inf, math.inf), 1.7e308, None),
-        Told("ü", Ticket("i", 0.1, -math.inf, 0.3), 2**70, 0.0),  # beyond 64 bits, as labels may be
+
+
+def test_saved_tickets_by_hand():
+    for ticket in (
+        RecentTicket("i", 3, None, None, {3: 0.5, "a": 0.5}, "a", 1.0, "row"),
+        RecentTicket("i", 5e-324, -math.inf, math.inf, None, 1.7e308, None, 2**64 - 1),
+        RecentTicket("i", 0.1, -math.inf, 0.3, None, 2**70, 0.0, "ü"),  # labels beyond 64 bits
     ):
-        assert repr(Told.of_saved(*json.loads(replies.saved([("i", *told.saved())]))[0])) == repr(
-            told
-        )
+        recent = RecentTickets()
+        recent.add(7, ["i"], [ticket])
+        ((series, again),) = RecentTickets.loads(recent.dumps()).items()
+        assert (series, repr(again)) == (7, repr(ticket))
+        assert new_recent_ticket(tuple(ticket)) == ticket
 
 
 def test_rows_are_recognised_as_they_were_written():
-    assert fingerprint({"a": 1.0, "b": "x"}) == fingerprint(json.loads('{"a": 1.0, "b": "x"}'))
+    assert hash_row({"a": 1.0, "b": "x"}) == hash_row(json.loads('{"a": 1.0, "b": "x"}'))
     several = [{"a": 1.0}, {"a": 1.5}, {"b": 1.0}, {"a": "1.0"}, {"a": None}, {"a": True}, {}]
-    assert len(set(map(fingerprint, several))) == len(several)
+    assert len(set(map(hash_row, several))) == len(several)
     for row in several:
-        assert [is_same(fingerprint(row), other) for other in several] == [
+        assert [has_hash(other, hash_row(row)) for other in several] == [
             other is row for other in several
         ]
     table = NumericRows(["a", "b"], np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.5], [0.0, 0.0]]))
-    prints = fingerprints(table).tolist()
+    prints = hash_table(table).tolist()
     assert len(set(prints)) == 4 == sum(0 <= one < 2**64 for one in prints)
     # By hand: the names, then for each column: xor its bits, times the odd number modulo 2^64, and
     # fold.
@@ -202,10 +215,10 @@ def test_rows_are_recognised_as_they_were_written():
         )
         print_ ^= print_ >> 32
     assert prints[2] == print_
-    assert is_same(prints[0], {"a": 1, "b": 2.0})  # whole numbers are numbers
+    assert has_hash({"a": 1, "b": 2.0}, prints[0])  # whole numbers are numbers
     turned = NumericRows(["b", "a"], table.values[:, ::-1])
-    assert fingerprints(turned).tolist() == prints
-    assert is_same(prints[0], {"b": 2.0, "a": 1.0})
+    assert hash_table(turned).tolist() == prints
+    assert has_hash({"b": 2.0, "a": 1.0}, prints[0])
     for other in (
         {"b": 1.0, "a": 2.0},
         {"a": 1.0},
@@ -214,20 +227,25 @@ def test_rows_are_recognised_as_they_were_written():
         {"a": 1.0, "b": 10**400},
         {},
     ):
-        assert not is_same(prints[0], other)
+        assert not has_hash(other, prints[0])
 
 
-def test_the_watch_by_hand():
-    watch = Watch()
+def answered(name, y=2.0, error=0.0, lower=None, upper=None):
+    return RecentTicket(name, 1.0, lower, upper, None, y, error, "")
+
+
+def test_statistics_by_hand():
+    stats = SeriesStats()
     for k in range(3):
-        watch.told([Ticket(f"{k}", 1.0, 0.0, 2.0 if k else 1.5)], [2.0], [1.0 + k], lambda: 0.5)
-    assert watch.points == [
-        Point(1, 1.0, 0.0, 0.5),
-        Point(2, 2.0, 1.0, 0.5),
-        Point(3, 3.0, 1.0, 0.5),
+        ticket = answered(f"{k}", 2.0, 1.0 + k, 0.0, 2.0 if k else 1.5)
+        stats.add_answers([ticket], lambda: 0.5)
+    assert stats.points == [
+        CurvePoint(1, 1.0, 0.0, 0.5),
+        CurvePoint(2, 2.0, 1.0, 0.5),
+        CurvePoint(3, 3.0, 1.0, 0.5),
     ]
-    assert watch.now() == watch.ever() == {"rows": 3, "error": 2.0, "coverage": 2 / 3}
-    assert watch.last()[0] == {
+    assert stats.recent() == stats.overall() == {"rows": 3, "error": 2.0, "coverage": 2 / 3}
+    assert stats.newest()[0] == {
         "id": "2",
         "prediction": 1.0,
         "lower": 0.0,
@@ -235,61 +253,59 @@ def test_the_watch_by_hand():
         "y": 2.0,
         "error": 3.0,
     }
-    watch.told([Ticket("far", 1.0, -math.inf, math.inf)], [2.0], [0.0], lambda: 0.5)
-    assert watch.ever()["coverage"] == 3 / 4
-    assert watch.last()[0]["lower"] is None
+    stats.add_answers([answered("far", 2.0, 0.0, -math.inf, math.inf)], lambda: 0.5)
+    assert stats.overall()["coverage"] == 3 / 4
+    assert stats.newest()[0]["lower"] is None
+    stats.add_answers([answered("low", 1.0, 0.0, 1.0, 2.0)], lambda: 0.5)  # an end is inside
+    stats.add_answers([answered("high", 2.0, 0.0, 1.0, 2.0)], lambda: 0.5)
+    assert stats.overall()["coverage"] == 5 / 6
+    stats.add_answers([answered("first", error=None)], lambda: 0.5)
+    assert (stats.counts.tells, stats.counts.scored, stats.counts.bounded) == (7, 6, 6)
 
 
-def test_the_watch_of_a_table_is_that_of_its_tickets():
-    rng, one, other = np.random.default_rng(11), Watch(), Watch()
+def test_statistics_of_many_rows_are_those_of_one_after_the_other():
+    rng, one, many = np.random.default_rng(11), SeriesStats(), SeriesStats()
     for first in range(0, 900, 300):
-        given = rng.normal(size=(300, 3))
-        given[:, 1:] = np.sort(given[:, 1:], axis=1)
-        given[::7, 1:] = -math.inf, math.inf
-        ids, ys = [f"{first + k}" for k in range(300)], rng.normal(size=300)
-        ys[::5] = given[::5, 1 + first // 300 % 2]  # an end is inside
-        ys[~np.isfinite(ys)] = 0.0
-        errors = np.abs(given[:, 0] - ys).tolist()
-        tickets = [Ticket(name, *row) for name, row in zip(ids, given.tolist(), strict=True)]
-        one.told(tickets, ys.tolist(), errors, lambda: 0.5)
-        other.told_table(ids, given, ys, errors, lambda: 0.5)
-        assert other.dumps() == one.dumps()
-    assert 0 < other.covered < other.bounded == 900
+        tickets = []
+        for k in range(300):
+            lower, y, upper = np.sort(rng.normal(size=3)).tolist()
+            y = rng.choice([y, lower, upper, upper + 1.0])
+            error = None if k % 7 == 3 else abs(rng.normal())
+            tickets.append(answered(f"{first + k}", float(y), error, lower, upper))
+        for ticket in tickets:
+            one.add_answers([ticket], lambda: 0.5)
+        many.add_answers(tickets, lambda: 0.5)
+        assert many.dumps() == one.dumps()
+    assert 0 < many.counts.covered < many.counts.bounded < many.counts.tells == 900
 
 
-def test_the_watch_does_not_grow():
-    watch, together = Watch(), Watch()
+def test_statistics_do_not_grow():
+    stats = SeriesStats()
     for k in range(3000):
-        watch.told([Ticket(f"{k}", 1.0)], [2.0], [float(k)], lambda: None)
-    for k in range(0, 3000, 1000):
-        some = range(k, k + 1000)
-        together.told(
-            [Ticket(f"{k}", 1.0) for k in some], [2.0] * 1000, list(map(float, some)), lambda: None
-        )
-    assert together.dumps() == watch.dumps()
-    assert MOST_POINTS / 2 <= len(watch.points) < MOST_POINTS
-    assert watch.stretch == 16  # 3000 rows in fewer than 200 points
-    assert watch.points[0] == Point(16, np.mean(np.arange(16)), None, None)
-    assert [point.rows for point in watch.points] == [
-        16 * (k + 1) for k in range(len(watch.points))
+        stats.add_answers([answered(f"{k}", error=float(k))], lambda: None)
+    assert MAX_POINTS / 2 <= len(stats.points) < MAX_POINTS
+    assert stats.counts.bin_rows == 16  # 3000 rows in fewer than 200 points
+    assert stats.points[0] == CurvePoint(16, np.mean(np.arange(16)), None, None)
+    assert [point.rows for point in stats.points] == [
+        16 * (k + 1) for k in range(len(stats.points))
     ]
-    assert (watch.now()["rows"], watch.now()["error"]) == (
-        NOW,
-        np.mean(np.arange(3000 - NOW, 3000)),
+    assert (stats.recent()["rows"], stats.recent()["error"]) == (
+        RECENT_ANSWERS,
+        np.mean(np.arange(3000 - RECENT_ANSWERS, 3000)),
     )
-    assert len(watch.last()) == LAST
-    again = Watch.loads(watch.dumps())
-    assert again.dumps() == watch.dumps()
+    assert len(stats.newest()) == SHOWN_ROWS
+    again = SeriesStats.loads(stats.dumps())
+    assert again.dumps() == stats.dumps()
 
 
 def with_counts(place, value):
-    def change(watch):
-        watch[0][place] = value
+    def change(stats):
+        stats[0][place] = value
 
     return change
 
 
-SHAPE = r"state\['watch'\] must not hold"
+SHAPE = r"state\['stats'\] must not hold"
 
 
 @pytest.mark.parametrize(
@@ -300,22 +316,23 @@ SHAPE = r"state\['watch'\] must not hold"
         (with_counts(4, 99), "counts that contradict each other"),
         (with_counts(3, math.nan), SHAPE),
         (with_counts(6, 0), SHAPE),
-        (lambda watch: watch[1].append([1, -1.0, None, None]), SHAPE),
-        (lambda watch: watch[1].append([1, 1.0, 2.0, None]), SHAPE),
-        (lambda watch: watch[1].extend(watch[1][:1] * MOST_POINTS), "fewer than 200 points"),
-        (lambda watch: watch[2].__setitem__(0, "x"), SHAPE),
-        (lambda watch: watch[3].append([1.0, 2]), SHAPE),
-        (lambda watch: watch[4].append(["id", [], None, None, 1.0, 1.0]), SHAPE),
+        (lambda stats: stats[1].append([1, -1.0, None, None]), SHAPE),
+        (lambda stats: stats[1].append([1, 1.0, 2.0, None]), SHAPE),
+        (lambda stats: stats[1].extend(stats[1][:1] * MAX_POINTS), "fewer than 200 points"),
+        (lambda stats: stats[2].__setitem__(0, "x"), SHAPE),
+        (lambda stats: stats[2].__setitem__(2, 1), "counts of the open bin"),
+        (lambda stats: stats[3].append([1.0, 2]), SHAPE),
+        (lambda stats: stats[4].append(["id", [], None, None, 1.0, 1.0]), SHAPE),
     ],
 )
 def test_sums_that_no_rows_lead_to(change, words):
-    watch = Watch()
+    stats = SeriesStats()
     for k in range(3):
-        watch.told([Ticket(f"{k}", 1.0, 0.0, 2.0)], [1.5], [0.5], lambda: 0.5)
-    saved = json.loads(watch.dumps())
+        stats.add_answers([answered(f"{k}", 1.5, 0.5, 0.0, 2.0)], lambda: 0.5)
+    saved = json.loads(stats.dumps())
     change(saved)
     with pytest.raises(ValueError, match=words):
-        Watch.loads(json.dumps(saved))
+        SeriesStats.loads(json.dumps(saved))
 
 
 def test_checkpoints_that_no_events_lead_to():
@@ -329,7 +346,7 @@ def test_checkpoints_that_no_events_lead_to():
         value = json.loads(bytes(state[name]))
         forged = state | {name: np.frombuffer(json.dumps(change(value)).encode(), dtype=np.uint8)}
         with pytest.raises(checkpoint.CheckpointError, match=words):
-            Models.of_state(forged)
+            Models.from_state(forged)
 
     refused(
         "about", lambda about: about | {"bounds": [1, 2, 3, -1]}, r"state\['about'\] must not hold"
@@ -341,22 +358,22 @@ def test_checkpoints_that_no_events_lead_to():
         lambda about: about | {"kinds": {"m": "number", "../m": "number"}},
         "cannot have the models",
     )
-    refused("rows.0", lambda rows: {"j": -3}, r"state\['rows.0'\] must not hold")
-    refused("rows.0", lambda rows: {"j": 2**64}, r"state\['rows.0'\] must not hold")
-    refused("rows.0", lambda rows: {"j": 3.0}, r"state\['rows.0'\] must not hold")
-    refused("rows.0", lambda rows: [["j", "x"]], r"state\['rows.0'\] must not hold")
-    for place, value in ((2, -3), (3, []), (4, "low"), (6, [["a", 2.0]]), (7, {}), (8, -1.0)):
+    refused("hashes.0", lambda rows: {"j": -3}, r"state\['hashes.0'\] must not hold")
+    refused("hashes.0", lambda rows: {"j": 2**64}, r"state\['hashes.0'\] must not hold")
+    refused("hashes.0", lambda rows: {"j": 3.0}, r"state\['hashes.0'\] must not hold")
+    refused("hashes.0", lambda rows: [["j", "x"]], r"state\['hashes.0'\] must not hold")
+    for place, value in ((2, []), (3, "low"), (5, [["a", 2.0]]), (6, {}), (7, -1.0), (8, -3)):
         refused(
-            "memory",
+            "recent",
             lambda memory, p=place, v=value: [[*memory[0][:p], v, *memory[0][p + 1 :]]],
             "an answered ticket cannot be",
         )
-    refused("memory", lambda memory: [["0", *memory[0][1:]]], "the series of an answered")
-    assert snapshot(Models.of_state(state)) == snapshot(do.models)
+    refused("recent", lambda memory: [["0", *memory[0][1:]]], "the series of an answered")
+    assert snapshot(Models.from_state(state)) == snapshot(do.models)
 
 
 def test_durations_by_hand():
-    durations = Durations()
+    durations = Histogram()
     for seconds in (0.0005, 0.001, 0.3, 99.0):
         durations.add(seconds)
     lines = list(durations.lines("d", "about"))
@@ -365,22 +382,22 @@ def test_durations_by_hand():
     assert len(lines) == 2 + len(BUCKETS) + 1 + 2
 
 
-def test_the_gate():
-    gate = Gate("secret-token", {"localhost", "::1"})
-    gate.require_token(b"Bearer secret-token", b"", b"localhost:80")
-    gate.require_token(b"bearer  secret-token", b"http://localhost:80", b"localhost:80")
+def test_hosts_and_tokens():
+    auth = Auth("secret-token", {"localhost", "::1"})
+    auth.require_token(b"Bearer secret-token", b"", b"localhost:80")
+    auth.require_token(b"bearer  secret-token", b"http://localhost:80", b"localhost:80")
     for given in (b"", b"Bearer", b"Bearer secret-toke", b"Bearer secret-token2", b"secret-token"):
-        with pytest.raises(Refusal) as refusal:
-            gate.require_token(given, b"", b"")
+        with pytest.raises(RequestError) as refusal:
+            auth.require_token(given, b"", b"")
         assert refusal.value.status == 401
     for host in (b"localhost", b"LOCALHOST:1", b"[::1]:80", b"[::1]"):
-        gate.require_host(host)
+        auth.require_host(host)
     for host in (b"evil", b"localhost.evil:80", b"[::2]"):
-        with pytest.raises(Refusal) as refusal:
-            gate.require_host(host)
+        with pytest.raises(RequestError) as refusal:
+            auth.require_host(host)
         assert refusal.value.status == 421
     assert [
-        is_local(host)
+        is_loopback(host)
         for host in ("127.0.0.9", "::1", "localhost", "0.0.0.0", "::", "10.0.0.1", "here")
     ] == [True] * 3 + [False] * 4
 
@@ -389,7 +406,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
     """Whatever is sent, two digests of the same length are compared by the function that is made
     for it.
     """
-    from swordplay.serving import tokens
+    from swordplay.serving import auth
 
     lengths = []
 
@@ -397,10 +414,10 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
         lengths.append((len(one), len(other)))
         return False
 
-    monkeypatch.setattr(tokens.hmac, "compare_digest", spied)
+    monkeypatch.setattr(auth.hmac, "compare_digest", spied)
     for given in (b"", b"Bearer x", b"Bearer " + b"x" * 1000):
-        with pytest.raises(Refusal):
-            Gate("secret-token", None).require_token(given, b"", b"")
+        with pytest.raises(RequestError):
+            Auth("secret-token", None).require_token(given, b"", b"")
     assert lengths == [(32, 32)] * 3
 
 
@@ -408,7 +425,7 @@ def test_failures_are_logged_without_data(caplog):
     try:
         raise KeyError("somebody's data")
     except KeyError as error:
-        refusal = failed(error)
+        refusal = internal_error(error)
     assert refusal.status == 500
     assert "somebody's data" not in caplog.text + refusal.message
     assert "KeyError in " in caplog.text
@@ -423,7 +440,7 @@ def test_the_picture_of_a_series():
         "y": 4.0,
         "error": None,
     }
-    told = live.told(do.models.series["m", ""])
+    told = series_figures(do.models.series["m", ""])
     assert (
         told["asks"],
         told["tells"],
@@ -439,7 +456,7 @@ def test_the_picture_of_a_series():
     )
     said = do("ask", {"x": {"a": 1.0}, "id": "j"})["prediction"]
     assert do("tell", {"id": "j", "y": 5.0})["error"] == 5.0 - said
-    told = live.told(do.models.series["m", ""])
+    told = series_figures(do.models.series["m", ""])
     assert (
         told["tells"],
         told["recent"]["rows"],
@@ -489,7 +506,7 @@ def test_a_batch_is_its_rows_one_by_one(whole):
     states = [dict(do.models.state()) for do in (one, many)]
     # What rows are recognised by depends on how they came, and step sizes are noted at the ends of
     # events only.
-    own = {"rows.0", "memory", "watch.0"}
+    own = {"hashes.0", "recent", "stats.0"}
     differ = {
         name
         for name in states[0]
@@ -497,27 +514,27 @@ def test_a_batch_is_its_rows_one_by_one(whole):
     }
     assert differ <= own
     assert states[0].keys() == states[1].keys()
-    watches = [do.models.series["m", ""].watch for do in (one, many)]
-    assert watches[0].ever() == watches[1].ever()
-    assert [point[:3] for point in watches[0].points] == [point[:3] for point in watches[1].points]
-    assert many.models.series["m", ""].prints().keys() == one.models.series["m", ""].prints().keys()
-    assert [told[2][1:] for told in many.models.memory.items()] == [
-        told[2][1:] for told in one.models.memory.items()
-    ]
+    stats = [do.models.series["m", ""].stats for do in (one, many)]
+    assert stats[0].overall() == stats[1].overall()
+    assert [point[:3] for point in stats[0].points] == [point[:3] for point in stats[1].points]
+    hashes = [do.models.series["m", ""].pending_hashes() for do in (one, many)]
+    assert hashes[0].keys() == hashes[1].keys()
+    tickets = [[ticket[:-1] for _, ticket in do.models.recent.items()] for do in (one, many)]
+    assert tickets[0] == tickets[1]
     again = Events()
-    again.models, again.number = Models.of_state(many.models.state()), many.number
+    again.models, again.number = Models.from_state(many.models.state()), many.number
     assert snapshot(again.models) == snapshot(many.models)
     for do in (many, again):  # by itself, as part of a batch, or changed
         waiting = asks[-1]
         assert do("ask", waiting[3])["id"] == waiting[3]["id"]
-        with pytest.raises(Refusal, match="was asked before, with another row") as refusal:
+        with pytest.raises(RequestError, match="was asked before, with another row") as refusal:
             do("ask", [*waiting[:9], waiting[9] | {"x": {"a": 1.0, "b": 7.0}}, *waiting[10:]])
         assert refusal.value.where == {"row": 9}
-        with pytest.raises(Refusal, match="is there twice in one request"):
+        with pytest.raises(RequestError, match="occurs twice in one request"):
             do("ask", [{"x": {"a": 1.0, "b": 1.0}, "id": "new"}] * 70)
-        with pytest.raises(Refusal, match=r"must be finite and not pass 1e\+60"):
+        with pytest.raises(RequestError, match=r"must be finite and not pass 1e\+60"):
             do("ask", [{"x": {"a": 1e61, "b": 1.0}, "id": f"new{k}"} for k in range(70)])
-        with pytest.raises(Refusal, match="y must be a number, got 'x'"):
+        with pytest.raises(RequestError, match="y must be a number, got 'x'"):
             do(
                 "tell",
                 [{"id": row["id"], "y": "x" if k == 5 else 1.0} for k, row in enumerate(waiting)],
@@ -530,7 +547,7 @@ def test_batches_without_ids_with_a_key_or_of_new_columns():
     rows, _ = batch(rng, 0, 66)
     said = do("ask", [{"x": row["x"]} for row in rows])
     assert [one["id"] for one in said] == [f"#1.{k}" for k in range(66)]
-    assert not do.models.series["m", ""].prints()
+    assert not do.models.series["m", ""].pending_hashes()
     do("tell", [{"id": one["id"], "y": 1} for one in said])
     assert len(do("ask", [row | {"key": "k"} for row in rows])) == 66
     assert set(do.models.series) == {("m", ""), ("m", "k")}
@@ -546,17 +563,14 @@ def test_rows_that_came_one_by_one_are_recognised_in_a_batch():
     assert said[:3] == first
     assert do("ask", rows) == said
     assert len(do.models.series["m", ""].pending) == 80
-    with pytest.raises(Refusal, match="was asked before, with another row"):
+    with pytest.raises(RequestError, match="was asked before, with another row"):
         do("ask", [rows[0] | {"x": rows[0]["x"] | {"a": 99}}, *rows[1:]])
 
 
 def test_answers_without_a_prediction_are_not_judged():
-    watch = Watch()
-    watch.told(
-        [Ticket("a", 1.0), Ticket("b", None), Ticket("c", 2.0)],
-        [2.0, 3.0, 4.0],
-        [1.0, None, 2.0],
-        lambda: 0.5,
-    )
-    assert (watch.tells, watch.judged, watch.ever()["error"], watch.now()["rows"]) == (3, 2, 1.5, 2)
-    assert Watch.loads(watch.dumps()).judged == 2
+    stats = SeriesStats()
+    tickets = [answered("a", 2.0, 1.0), answered("b", 3.0, None), answered("c", 4.0, 2.0)]
+    stats.add_answers(tickets, lambda: 0.5)
+    assert (stats.counts.tells, stats.counts.scored) == (3, 2)
+    assert (stats.overall()["error"], stats.recent()["rows"]) == (1.5, 2)
+    assert SeriesStats.loads(stats.dumps()).counts.scored == 2

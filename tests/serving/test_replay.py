@@ -11,50 +11,50 @@ import sys
 
 import pytest
 
-from swordplay.serving import keeper as keeping
-from swordplay.serving.keeper import FolderError, Keeper
+from swordplay.serving import storage as storages
 from swordplay.serving.limits import Limits
-from swordplay.serving.log import Event
-from swordplay.serving.requests import read
+from swordplay.serving.log_format import Event
+from swordplay.serving.requests import parse
+from swordplay.serving.storage import Storage, StorageError
 
 PATIENCE = 120
 """Seconds until a process counts as hanging."""
 KILLED = """
 import os, signal, sys
-from swordplay.serving.keeper import Keeper
+from swordplay.serving.storage import Storage
 from swordplay.serving.limits import Limits
 from swordplay.serving.models import Models
 
-perform = Models.perform
+apply = Models.apply
 
-def performed(models, number, event, wanted):
+def applied(models, number, event, request):
     if number == 4:
         os.kill(os.getpid(), signal.SIGKILL)  # as the system does when memory runs out
-    return perform(models, number, event, wanted)
+    return apply(models, number, event, request)
 
-Models.perform = performed
-Keeper(sys.argv[1], Limits())
+Models.apply = applied
+Storage(sys.argv[1], Limits())
 """
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A server that was killed after six events."""
-    keeper = Keeper(str(tmp_path / "state"), Limits())
+    storage = Storage(str(tmp_path / "state"), Limits())
     for k in range(6):
         event = Event(
             "ask", "default", "number", json.dumps({"x": {"a": float(k)}, "id": f"{k}"}).encode()
         )
-        keeper.log.append([event])
-        keeper.perform(keeper.log.last, event, read(event, Limits()))
-    keeper.close()
+        storage.log.append([event])
+        storage.apply(storage.log.last, event, parse(event, Limits()))
+    storage.close()
     return tmp_path / "state"
 
 
 def pending(folder, **options):
-    keeper = Keeper(str(folder), Limits(), **options)
-    with contextlib.closing(keeper):
-        return list(keeper.models.series["default", ""].pending)
+    storage = Storage(str(folder), Limits(), **options)
+    with contextlib.closing(storage):
+        return list(storage.models.series["default", ""].pending)
 
 
 def test_after_a_kill_in_a_replay_the_next_start_names_the_event(folder, caplog):
@@ -87,15 +87,15 @@ def test_an_event_that_fails_is_named(folder, monkeypatch, error):
     def failing(event, limits):
         if b'"3"' in event.body:
             raise error
-        return read(event, limits)
+        return parse(event, limits)
 
     with monkeypatch.context() as patched:
-        patched.setattr(keeping, "read", failing)
+        patched.setattr(storages, "parse", failing)
         words = (
             r"event 4 \(ask of the model 'default', 28 bytes\) fails "
             rf"\({type(error).__name__}\)\. .*--skip-event 4"
         )
-        with pytest.raises(FolderError, match=words):
+        with pytest.raises(StorageError, match=words):
             pending(folder)
         assert pending(folder, skip=[4]) == list("01245")
     assert pending(folder) == list("01245")
@@ -107,8 +107,8 @@ def test_a_keeper_leaves_no_file_open(folder, monkeypatch):
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         pending(folder)
-        monkeypatch.setattr(keeping, "read", None)
-        with pytest.raises(FolderError):
+        monkeypatch.setattr(storages, "parse", None)
+        with pytest.raises(StorageError):
             pending(folder)
         monkeypatch.undo()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -137,20 +137,20 @@ def test_repair_by_the_command(launcher, folder):
     client = server.client()
     assert client.get("/models/default")[1]["pending"] == 6
     client.close()
-    assert "repaired the log of events" in server.stop()
+    assert "repaired the event log" in server.stop()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions as on POSIX")
 def test_folder_and_files_are_private(tmp_path, caplog):
     before = os.umask(0)
     try:
-        keeper = Keeper(str(tmp_path / "new" / "state"), Limits(remembered=3))
+        storage = Storage(str(tmp_path / "new" / "state"), Limits(remembered=3))
         for k in range(2):
             event = Event("ask", "default", "number", b'{"x": {}, "id": "%d"}' % k)
-            keeper.log.append([event])
-            keeper.perform(keeper.log.last, event, read(event, Limits()))
-            keeper.save(keeper.snapshot())
-        keeper.close()
+            storage.log.append([event])
+            storage.apply(storage.log.last, event, parse(event, Limits()))
+            storage.save(storage.snapshot())
+        storage.close()
     finally:
         os.umask(before)
     folder = tmp_path / "new" / "state"
@@ -160,7 +160,7 @@ def test_folder_and_files_are_private(tmp_path, caplog):
     assert folder.stat().st_mode & 0o777 == 0o700
     assert "can be opened by other users" not in caplog.text
     folder.chmod(0o755)
-    Keeper(str(folder), Limits(remembered=3)).close()
+    Storage(str(folder), Limits(remembered=3)).close()
     assert (
         f"can be opened by other users of this machine (mode 755): chmod 700 {folder}"
         in caplog.text

@@ -9,12 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.estimators.dict_columns import NumericRows
-from swordplay.serving import plain
-from swordplay.serving.bodies import SHORT, parsed
+from swordplay.serving import requests
+from swordplay.serving.errors import RequestError
 from swordplay.serving.limits import Limits
-from swordplay.serving.log import Event
-from swordplay.serving.refusals import Refusal
-from swordplay.serving.requests import Ask, Declaration, Drop, Tell, Wanted, model_name, read
+from swordplay.serving.log_format import Event
+from swordplay.serving.messages import Declaration
+from swordplay.serving.requests import (
+    SHORT_BODY,
+    AskRows,
+    DropTickets,
+    RowRequest,
+    TellRows,
+    check_model_name,
+    parse,
+)
 
 LIMITS = Limits(rows=5, columns=3)
 WHOLE = json.dumps(
@@ -35,34 +43,38 @@ VALUES = st.recursive(
 
 
 def asked(body, action="ask", lines=False):
-    return read(Event(action, "m", "number", body, lines), LIMITS)
+    return parse(Event(action, "m", "number", body, lines), LIMITS)
 
 
 def refused(body, action="ask"):
     """Why a request is refused; None if it is not."""
     try:
         asked(body, action)
-    except Refusal as refusal:
+    except RequestError as refusal:
         return refusal
     return None
 
 
 def test_a_request_is_read_by_series():
     rows = [{"x": {"a": 1}, "id": "1"}, {"x": {"a": 2}, "key": "k"}, {"x": {}, "id": "3"}]
-    assert asked(json.dumps(rows).encode()) == Wanted(
-        [Ask("", [0, 2], ["1", "3"], [{"a": 1}, {}]), Ask("k", [1], [None], [{"a": 2}])], 3, True
+    assert asked(json.dumps(rows).encode()) == RowRequest(
+        [AskRows("", [0, 2], ["1", "3"], [{"a": 1}, {}]), AskRows("k", [1], [None], [{"a": 2}])],
+        3,
+        True,
     )
-    assert asked(b'{"id": "1", "y": "red"}', "tell") == Wanted(
-        [Tell("", [0], ["1"], ["red"])], 1, False
+    assert asked(b'{"id": "1", "y": "red"}', "tell") == RowRequest(
+        [TellRows("", range(1), ["1"], ["red"])], 1, False
     )
-    assert asked(b'{"id": "1", "key": "k"}', "drop") == Wanted([Drop("k", [0], ["1"])], 1, False)
+    assert asked(b'{"id": "1", "key": "k"}', "drop") == RowRequest(
+        [DropTickets("k", range(1), ["1"])], 1, False
+    )
     assert asked(b'{"target": "yes-no"}', "declare") == Declaration("yes-no")
-    assert asked(b'\n{"x": {}}\r\n\n', lines=True).rows == 1
+    assert asked(b'\n{"x": {}}\r\n\n', lines=True).row_count == 1
 
 
 @pytest.mark.parametrize("end", range(len(WHOLE)))
 def test_whatever_is_cut_off_is_refused_with_its_byte(end):
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(RequestError) as refusal:
         asked(WHOLE[:end])
     assert refusal.value.status == 400
     assert 0 <= refusal.value.where["byte"] <= end
@@ -78,15 +90,49 @@ def test_a_wrong_byte_is_refused_or_makes_another_request(place, wrong):
 
 
 def test_the_byte_is_counted_in_bytes():
-    with pytest.raises(Refusal) as refusal:
-        parsed('{"ü": }'.encode(), False)
-    assert refusal.value.where == {"byte": 7}
-    with pytest.raises(Refusal) as refusal:
-        parsed('1\n{"ü": }'.encode(), True)
-    assert refusal.value.where == {"byte": 9, "line": 2}
-    with pytest.raises(Refusal) as refusal:
-        parsed(b'{"a": \xff}', False)
-    assert refusal.value.where == {"byte": 6}
+    assert refused('{"x": {"ü": }}'.encode()).where == {"byte": 13}
+    assert refused(b'{"x": {"a": \xff}}').where == {"byte": 12}
+    with pytest.raises(RequestError) as refusal:
+        asked('{"x": {}}\n{"x": {"ü": }}'.encode(), lines=True)
+    assert refusal.value.where == {"byte": 23, "line": 2}
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "reason", "row"),
+    [
+        ("ask", b"3", "expected `object | array`, got `int`", 0),
+        ("ask", b"[3]", "expected `object`, got `int` - at `$[0]`", 0),
+        ("ask", b'[{"x": {}}, {"x": [1]}]', "expected `object`, got `array` - at `$[1].x`", 1),
+        ("ask", b'{"id": "i"}', "object missing required field `x`", 0),
+        ("ask", b'{"x": {}, "z": 1}', "object contains unknown field `z`", 0),
+        ("ask", b'[{"x": {}}, {"x": {"a": 1, "b": []}}]', "got `array` - at `$[1].x['b']`", 1),
+        ("ask", b'{"x": {"a": {"b": 1}}}', "got `object` - at `$.x['a']`", 0),
+        (
+            "tell",
+            b'[{"id": "i", "y": 1}, {"id": "j"}]',
+            "missing required field `y` - at `$[1]`",
+            1,
+        ),
+        ("tell", b'{"id": "i", "y": null}', "got `null` - at `$.y`", 0),
+        ("tell", b'{"id": "i", "y": ""}', "expected `str` of length >= 1 - at `$.y`", 0),
+        ("drop", b'{"id": 3}', "expected `str`, got `int` - at `$.id`", 0),
+        ("drop", b'[{"id": "a"}, {"id": "a\\n"}]', "printable characters, got 'a\\n'", 1),
+        ("drop", b'{"id": "\\ud800"}', "printable characters", 0),
+        ("declare", b'{"target": "words"}', "invalid enum value 'words' - at `$.target`", None),
+    ],
+)
+def test_errors_name_the_place_and_the_remedy(action, body, reason, row):
+    error = refused(body, action)
+    assert reason in error.message
+    assert "Send {" in error.message or "got '" in error.message
+    assert error.where == ({} if row is None else {"row": row})
+
+
+def test_errors_of_lines_name_the_line():
+    lines = b'{"x": {}}\n\n{"x": {"a": []}}'
+    with pytest.raises(RequestError, match=r"at `\$\.x\['a'\]`") as refusal:
+        asked(lines, lines=True)
+    assert refusal.value.where == {"line": 3, "row": 1}
 
 
 @pytest.mark.parametrize("action", ["ask", "tell", "drop", "declare"])
@@ -100,26 +146,29 @@ def test_anything_is_read_or_refused(action, body):
 
 def test_limits():
     assert (
-        asked(b'[{"x": {}}, {"x": {}}, {"x": {}}, {"x": {}}, {"x": {"a": 1, "b": 2, "c": 3}}]').rows
+        asked(
+            b'[{"x": {}}, {"x": {}}, {"x": {}}, {"x": {}}, {"x": {"a": 1, "b": 2, "c": 3}}]'
+        ).row_count
         == 5
     )
     for body in (
         b"[" + b",".join([b'{"x": {}}'] * 6) + b"]",
         b'{"x": {"a": 1, "b": 2, "c": 3, "d": 4}}',
     ):
-        with pytest.raises(Refusal) as refusal:
+        with pytest.raises(RequestError) as refusal:
             asked(body)
         assert refusal.value.status == 413
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a.b", "a b", "ä", "a\n", "n" * 65, "%2e"])
 def test_names_of_models_are_no_paths(name):
-    with pytest.raises(Refusal, match="a model is named by 1 to 64"):
-        model_name(name)
+    with pytest.raises(RequestError, match="the name of a model has 1 to 64"):
+        check_model_name(name)
 
 
 def test_names_of_models():
-    assert [model_name(name) for name in ("a", "A-b_9", "n" * 64)] == ["a", "A-b_9", "n" * 64]
+    for name in ("a", "A-b_9", "n" * 64):
+        check_model_name(name)
 
 
 def many(count, **more):
@@ -133,7 +182,7 @@ def test_a_batch_of_numbers_is_one_table():
     for lines in (False, True):
         rows = many(70, key="k")
         body = "\n".join(map(json.dumps, rows)) + "\n" if lines else json.dumps(rows)
-        (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
+        (part,) = parse(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
         assert isinstance(part.rows, NumericRows)
         assert (part.key, part.ids, list(part.places)) == (
             "k",
@@ -149,7 +198,7 @@ def test_columns_of_a_batch_come_in_the_order_of_its_first_row(lines):
     for names in (["a", "b"], ["b", "a"], ["b", "a"], ["for", "é %"]):
         rows = [{"id": f"{k}", "x": {names[k % 2]: 1.0, names[1 - k % 2]: 2.5}} for k in range(70)]
         body = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
-        (part,) = read(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
+        (part,) = parse(Event("ask", "m", "number", body.encode(), lines), WIDE).parts
         assert isinstance(part.rows, NumericRows)
         assert part.rows.names == names
         assert list(part.rows) == [row["x"] for row in rows]
@@ -169,7 +218,7 @@ def test_columns_of_a_batch_come_in_the_order_of_its_first_row(lines):
 def test_whatever_is_no_plain_table_is_read_row_by_row(change):
     rows = many(70)
     rows[41] |= change
-    wanted = read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
+    wanted = parse(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
     read_ = {
         place: row
         for part in wanted.parts
@@ -183,82 +232,114 @@ def test_what_is_no_batch_makes_no_decoder():
     """Of any columns that a client thinks of, one row at a time: to make one takes longer than
     to read the row.
     """
-    before = plain._decoders.cache_info()
+    before = requests._table_decoders.cache_info()
     for k in range(50):
-        for value in ({"x": {f"column {k}": 1.0}}, [{"x": {f"column {k}": 1.0}}] * plain.SMALL):
-            read(Event("ask", "m", "number", json.dumps(value).encode()), WIDE)
-    assert plain._decoders.cache_info() == before
+        for value in (
+            {"x": {f"column {k}": 1.0}},
+            [{"x": {f"column {k}": 1.0}}] * requests.MAX_SMALL_ROWS,
+        ):
+            parse(Event("ask", "m", "number", json.dumps(value).encode()), WIDE)
+    assert requests._table_decoders.cache_info() == before
 
 
 @pytest.mark.parametrize("name", ['"', "\\", "a\\u0041"])
 def test_names_with_quotes_are_read_row_by_row(name):
     rows = [{"x": {"a": 0.5, name: float(k)}} for k in range(70)]
-    (part,) = read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE).parts
+    (part,) = parse(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE).parts
     assert part.rows == [row["x"] for row in rows]
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"x": {"a": [], "b": 1}}, "x\\['a'\\] must be a number"),
+        ({"x": {"a": [], "b": 1}}, "got `array` - at `\\$\\[41\\].x\\['a'\\]`"),
         ({"x": {"a": 1, "b": 2, "c": 3, "d": 4}}, "at most 3 columns"),
-        ({"id": "#1"}, "are given by the server"),
-        ({"id": ""}, "id must be a text"),
-        ({"id": "a\n"}, "id must be a text"),
-        ({"key": ""} | {"z": 1}, "no field 'z'"),
-        ({"key": None}, "key must be a text"),
+        ({"id": "#1"}, "are made by the server"),
+        ({"id": ""}, "expected `str` of length >= 1 - at `\\$\\[41\\].id`"),
+        ({"id": "a\n"}, "id must be a string"),
+        ({"key": ""} | {"z": 1}, "unknown field `z` - at `\\$\\[41\\]`"),
+        ({"key": None}, "expected `str`, got `null` - at `\\$\\[41\\].key`"),
     ],
 )
 def test_a_wrong_row_of_a_batch_is_refused_in_words(change, words):
     rows = many(70)
     rows[41] |= change
-    with pytest.raises(Refusal, match=words) as refusal:
-        read(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
+    with pytest.raises(RequestError, match=words) as refusal:
+        parse(Event("ask", "m", "number", json.dumps(rows).encode()), WIDE)
     assert refusal.value.where["row"] == 41
-    with pytest.raises(Refusal, match="at most 100 rows"):
-        read(Event("ask", "m", "number", json.dumps(many(101)).encode()), WIDE)
+    with pytest.raises(RequestError, match="at most 100 rows"):
+        parse(Event("ask", "m", "number", json.dumps(many(101)).encode()), WIDE)
 
 
-@given(value=VALUES, spaces=st.booleans())
-def test_values_are_what_python_reads(value, spaces):
-    body = json.dumps(value, indent=1 if spaces else None, ensure_ascii=spaces)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers()
+    | st.text(max_size=5)
+)
+
+
+def value_of(text):
+    """A value of a row as it is parsed."""
+    (part,) = parse(Event("ask", "m", "number", b'{"x": {"a": %b}}' % text), WIDE).parts
+    return part.rows[0]["a"]
+
+
+@given(value=SCALARS)
+def test_values_are_what_python_reads(value):
+    text = json.dumps(value, ensure_ascii=False)
     try:
-        body.encode()
+        body = text.encode()
     except UnicodeEncodeError:
         return
-    found = parsed(body.encode(), False)
-    assert repr(found) == repr(json.loads(body))
+    assert repr(value_of(body)) == repr(json.loads(text))
 
 
 @pytest.mark.parametrize(
-    "text", ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"']
+    "text",
+    ["123456789012345678901234567890", "-0", "-0.0", "5e-324", "1E5", '"\\ud800"', '"\\u0000"'],
 )
 def test_odd_values_are_what_python_reads(text):
-    assert repr(parsed(text.encode(), False)) == repr(json.loads(text))
+    assert repr(value_of(text.encode())) == repr(json.loads(text))
 
 
-@given(value=VALUES, spaces=st.booleans(), name=st.sampled_from(["a", ":", '":', " :", "x"]))
+@given(value=SCALARS, spaces=st.booleans(), name=st.sampled_from(["a", ":", '":', " :", "x"]))
 def test_a_name_twice_is_refused_wherever_it_is(value, spaces, name):
-    body = json.dumps({"x": {name: value, "other": 1, "name": 2}}, indent=1 if spaces else None)
-    assert parsed(body.encode(), False) == json.loads(body)
-    doubled = body.replace('"other"', json.dumps(name))
-    with pytest.raises(Refusal, match="is there twice in one object"):
-        parsed(doubled.encode(), False)
-    long = doubled + " " * SHORT  # searched another way
-    with pytest.raises(Refusal, match="is there twice in one object"):
-        parsed(long.encode(), False)
+    row = {"x": {name: value, "other": 1, "name": 2}, "id": "1"}
+    body = json.dumps(row, indent=1 if spaces else None)
+    (part,) = asked(body.encode()).parts
+    assert part.rows == [row["x"]]
+    for doubled in (
+        body.replace('"other"', json.dumps(name)),
+        body.replace('"id"', '"id": "2", "id"'),
+    ):
+        with pytest.raises(RequestError, match="occurs twice in one JSON object"):
+            asked(doubled.encode())
+        with pytest.raises(RequestError, match="occurs twice in one JSON object"):
+            asked(doubled.encode() + b" " * SHORT_BODY)  # counted another way
+
+
+def test_an_id_that_is_null_and_an_empty_key_are_accepted():
+    """They leave the count of names too high, and no name occurs twice."""
+    for body in (b'{"x": {"a": 1}, "id": null}', b'{"x": {"a": 1}, "key": ""}'):
+        (part,) = asked(body).parts
+        assert part == AskRows("", range(1), [None], [{"a": 1}])
+
+
+def table(body):
+    return requests._parse_table(Event("ask", "m", "number", body.encode()), Limits())
 
 
 def test_a_batch_is_one_however_long_its_first_rows_are_and_whatever_its_ids_hold_behind_the_first_letter():  # noqa: E501
     rows = [{"id": f"{k}#", "x": {"a": k / 3.0, "b": -1e-300, "c": 5}} for k in range(70)]
-    spaced = (
-        json.dumps(rows[:1])[:-1] + " " * plain.FAR + "," + json.dumps(rows[1:])[1:]
-    )  # beyond what is looked through first
+    # beyond the prefix that is searched first
+    spaced = json.dumps(rows[:1])[:-1] + " " * requests.LONG_PREFIX + "," + json.dumps(rows[1:])[1:]
     for body in (json.dumps(rows), spaced):
-        key, ids, found = plain.asked(body.encode(), False, Limits())
-        assert (key, ids, found.names) == ("", [row["id"] for row in rows], ["a", "b", "c"])
-        assert found.values.tolist() == [[k / 3.0, -1e-300, 5.0] for k in range(70)]
-        assert found.values.flags.writeable  # kernels are compiled for such
-    ours = [*rows[:-1], rows[-1] | {"id": "#1"}]
-    assert plain.asked(json.dumps(ours).encode(), False, Limits()) is None
-    assert plain.asked((json.dumps(rows[:64]) + " " * plain.FAR).encode(), False, Limits()) is None
+        (part,) = table(body).parts
+        assert (part.key, part.ids) == ("", [row["id"] for row in rows])
+        assert part.rows.names == ["a", "b", "c"]
+        assert part.rows.values.tolist() == [[k / 3.0, -1e-300, 5.0] for k in range(70)]
+        assert part.rows.values.flags.writeable  # kernels are compiled for such
+    assert table(json.dumps([*rows[:-1], rows[-1] | {"id": "#1"}])) is None
+    assert table(json.dumps(rows[:64]) + " " * requests.LONG_PREFIX) is None

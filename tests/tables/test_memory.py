@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swordplay.tables import Position, Refusal, TableError, open_table
-from swordplay.tables.columns import Choice
 from swordplay.tables.digests import digest
 from swordplay.tables.memory import MemoryTable
+from swordplay.tables.schema import ColumnRequest
 
 DAY = datetime.date(2024, 5, 17)
 MOMENT = datetime.datetime(2024, 5, 17, 13, 45, tzinfo=datetime.UTC)
@@ -49,7 +49,7 @@ def opened(
 ) -> MemoryTable:
     # mypy takes each of the options for any of the arguments.
     return MemoryTable(
-        rows, "the frame", Choice("y"), position, skip=skip, resumable=True, **options
+        rows, "the frame", ColumnRequest("y"), position, skip=skip, resumable=True, **options
     )  # type: ignore[arg-type]
 
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_a_table() -> None:
     with pytest.raises(TableError, match="both called 'y'"):
         opened(pa.Table.from_arrays([pa.array([1]), pa.array([1])], names=["y", "y"]))
     with MemoryTable(
-        pa.table({"x": [[1]], "y": [1]}), "the frame", Choice("y", drop=("x",)), skip=False
+        pa.table({"x": [[1]], "y": [1]}), "the frame", ColumnRequest("y", drop=("x",)), skip=False
     ) as table:
         assert table.schema.names == ["y"]
 

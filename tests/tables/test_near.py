@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from swordplay.tables import TableError, columns, header, open_table, records
-from swordplay.tables.columns import Choice
-from swordplay.tables.readings.reading import NUMBER, TRUTH, WORD
+from swordplay.tables import TableError, csv_header, open_table, parsers, records
+from swordplay.tables.parsers import BOOL, DOUBLE, STRING
+from swordplay.tables.schema import ColumnRequest
 from swordplay.tables.text_format import Head
 
 NUMBERS = "a,b\n" + "".join(f"{k},{k / 7:.3f}\n" for k in range(200))
@@ -37,17 +37,17 @@ PIECES = ["a", "1", ",", ";", '"', "\n", "\r", "\r\n", "#", " ", "1,2\n"]
 
 
 def found(text, near, monkeypatch, choice=None):
-    monkeypatch.setattr(header, "NEAR", near)
+    monkeypatch.setattr(csv_header, "NEAR", near)
     head = Head("table", text.encode(), ended=False)
     try:
-        return header.read_header(head, choice or Choice(None))
+        return csv_header.read_header(head, choice or ColumnRequest(None))
     except TableError as error:
         return str(error)
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_few_lines_are_as_good_as_all(name, monkeypatch):
-    for choice in (Choice(None), Choice("b"), Choice(None, header=False)):
+    for choice in (ColumnRequest(None), ColumnRequest("b"), ColumnRequest(None, header=False)):
         whole = found(TEXTS[name], 0, monkeypatch, choice)
         for near in (1, 50, 400, 1000, 1 << 16):
             assert found(TEXTS[name], near, monkeypatch, choice) == whole
@@ -71,18 +71,19 @@ def test_whatever_the_lines_are(parts, near):
 @pytest.mark.parametrize("name", TEXTS)
 def test_records_are_those_of_all_lines(name, near, monkeypatch):
     """By every delimiter; one may find enough of them in a few lines where another does not."""
-    monkeypatch.setattr(header, "NEAR", near)
+    monkeypatch.setattr(csv_header, "NEAR", near)
     head = Head("table", TEXTS[name].encode(), ended=True)
     lines = head.data.splitlines(keepends=True)
     try:
         wanted = {
-            delimiter: header._records(head, lines, delimiter) for delimiter in header.DELIMITERS
+            delimiter: csv_header._records(head, lines, delimiter)
+            for delimiter in csv_header.DELIMITERS
         }
     except TableError as error:
         with pytest.raises(TableError, match=re.escape(str(error))):
-            header._beginning(head, head.data)
+            csv_header._beginning(head, head.data)
     else:
-        assert header._beginning(head, head.data)[1] == wanted
+        assert csv_header._beginning(head, head.data)[1] == wanted
 
 
 @pytest.mark.parametrize("text", [*TEXTS.values(), "", "\n\n", 'a"b\n', 'a,"b\n"c"\n'])
@@ -100,21 +101,26 @@ def test_numbers_that_are_rounded():
         ("9" * 16, True),
         ("-" + "9" * 16, True),
     ):
-        assert columns.beyond_exact(pa.array(["1.5", None, whole])) == rounded
-    assert not columns.beyond_exact(pa.array(["0.1234567890123456789"]))
-    assert not columns.beyond_exact(pa.array([None], WORD))
+        assert parsers.has_inexact_integers(pa.array(["1.5", None, whole])) == rounded
+    assert not parsers.has_inexact_integers(pa.array(["0.1234567890123456789"]))
+    assert not parsers.has_inexact_integers(pa.array([None], STRING))
 
 
-def test_marks_are_looked_for_once():
+def test_marks_are_no_values_of_any_type_but_strings():
     values = pa.array(["1", " - ", "x", None, "--", "true", "2"])
-    for kind in (NUMBER, TRUTH):
-        beside = columns.misfits_beside_marks(columns.unmarked(values), kind)
-        assert beside.tolist() == columns.misfits(values, kind).tolist()
-    for kinds in ([NUMBER], [TRUTH], [NUMBER, TRUTH]):
-        assert columns.vote(values, kinds) == columns.vote(
-            values, kinds, ".", columns.unmarked(values)
-        )
-    assert columns.vote(pa.array(["-", None]), [NUMBER], ".", pa.array([None, None], WORD)) == WORD
+    without_marks = parsers.null_marks_removed(values)
+    for type in (DOUBLE, BOOL):
+        misfits = parsers.plain_misfits_without_marks(without_marks, type)
+        assert misfits.tolist() == parsers.plain_misfits(values, type).tolist()
+    assert parsers.plain_misfits(values, DOUBLE).tolist() == [
+        text in ("x", "true") for text in values.to_pylist()
+    ]
+    assert parsers.commonest_plain_type(without_marks, [BOOL]) == STRING
+    assert (
+        parsers.commonest_plain_type(without_marks, [BOOL, DOUBLE]) == STRING
+    )  # 2 of 4 is not most
+    assert parsers.commonest_plain_type(pa.array(["1", "2", "x"]), [BOOL, DOUBLE]) == DOUBLE
+    assert parsers.commonest_plain_type(pa.array([None, None], STRING), [DOUBLE]) == STRING
 
 
 @pytest.mark.parametrize("between", ["", "\n", "\r\n\n"])

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.tables import Batch, TableError, open_table
-from swordplay.tables.quotes import scan
+from swordplay.tables.csv_scan import scan
 from swordplay.tables.records import boundaries, count_lines, newlines
 
 TRICKY = st.sampled_from("\",;|\t\n\r '\\aé語😀\u2028\ufeff1.-e")

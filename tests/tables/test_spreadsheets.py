@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from swordplay.cli.words import columns
-from swordplay.tables import TableError, open_table, reading_of
+from swordplay.tables import TableError, infer_parser, open_table
 from swordplay.tables.column_plans import planned
 from swordplay.tracking.task import recognise
 
@@ -57,10 +57,23 @@ def test_a_mark_among_numbers_may_stand_for_nothing(tmp_path, value, offered):
         ]
 
 
+@pytest.mark.parametrize("label", ["Grand total", "Total", "Sum of all", "Source: the office"])
+def test_a_total_is_left_out_and_never_taken_for_missing(tmp_path, label):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "1,2\n" * 40 + f"{label},80\n")
+    with (
+        open_table(path) as table,
+        pytest.raises(TableError, match="a row that is no data") as raised,
+    ):
+        list(table.batches())
+    assert "--on-bad skip" in str(raised.value)
+    assert "--missing" not in str(raised.value)
+
+
 def test_the_example_of_a_share_is_one():
-    assert reading_of("x", pa.array(["50%", "7%"])).reading.expected == "a number such as 12.5%"
+    assert infer_parser("x", pa.array(["50%", "7%"])).parser.expected == "a number such as 12.5%"
     assert (
-        reading_of("x", pa.array(["$1,280", "$7,000.5"])).reading.expected
+        infer_parser("x", pa.array(["$1,280", "$7,000.5"])).parser.expected
         == "a number such as $1,280.5"
     )
 
@@ -68,9 +81,9 @@ def test_the_example_of_a_share_is_one():
 def test_months_with_two_digits_of_the_year():
     names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     texts = pa.array([f"{name}-{year}" for year in (98, 99) for name in names] + ["Jan-00"])
-    found = reading_of("month", texts).reading
-    assert (found.kind, found.said) == ("date", "as in Jan 12")
-    months = found.convert(texts).values.to_pylist()
+    found = infer_parser("month", texts).parser
+    assert (found.kind, found.description) == ("date", "as in Jan 12")
+    months = found.parse(texts).values.to_pylist()
     assert [(one.year, one.month, one.day) for one in (months[0], months[13], months[-1])] == [
         (1998, 1, 1),
         (1999, 2, 1),
@@ -80,8 +93,8 @@ def test_months_with_two_digits_of_the_year():
         [f"{name}-{day:02}" for name in names[:3] for day in range(1, 29)]
     )  # days of a year, not in the order of years
     assert (
-        reading_of("month", days).reading is None
-        or reading_of("month", days).reading.kind == "word"
+        infer_parser("month", days).parser is None
+        or infer_parser("month", days).parser.kind == "word"
     )
 
 

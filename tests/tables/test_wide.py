@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from swordplay.tables import TableError, columns, open_table
-from swordplay.tables.columns import Choice
+from swordplay.tables import TableError, open_table
 from swordplay.tables.frame_encoder import FrameEncoder
+from swordplay.tables.schema import MAX_COLUMNS, ColumnRequest
 
 
 def calls_of(function: Any) -> int:
@@ -78,7 +78,7 @@ class CountedNames(list[str]):
 
 def test_names_are_looked_up_in_constant_time() -> None:
     names = CountedNames(f"x{i}" for i in range(5_000))
-    columns.require("t", names, Choice("x7", drop=names[:100]))
+    ColumnRequest("x7", drop=names[:100]).check_names("t", names)
     assert names.seen < 10 * len(names)
 
 
@@ -124,8 +124,8 @@ def test_a_long_first_line_is_described_as_it_is(text: str, said: str, tmp_path:
 
 def test_too_many_columns_are_refused_with_the_limit_and_the_remedy(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    header = ",".join(f"x{i}" for i in range(columns.MOST_COLUMNS + 1))
-    path.write_text(f"{header}\n" + ",".join("1" * (columns.MOST_COLUMNS + 1)) + "\n")
+    header = ",".join(f"x{i}" for i in range(MAX_COLUMNS + 1))
+    path.write_text(f"{header}\n" + ",".join("1" * (MAX_COLUMNS + 1)) + "\n")
     with pytest.raises(
         TableError,
         match=r"t\.csv has 100,001 columns to read, and at most 100,000 are read\. Choose some",

@@ -162,7 +162,7 @@ def test_too_short_a_game_is_refused(largest):
 )
 def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
     seen = []
-    meter = Meter(lambda done, planned, label: seen.append(done), planned=numbers[-1])
+    meter = Meter(lambda done, planned, label: seen.append(done), planned_rounds=numbers[-1])
     played = meter.progress_of_run(numbers[-1])
     for number in numbers:
         played(number)
@@ -170,7 +170,7 @@ def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
 
 
 def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
-    game = Game.of(sp.streams.paper.gradual(20))
+    game = Game.of_stream(sp.streams.paper.gradual(20))
 
     def bound(*, diameter, horizon, step_size, other=None):
         return diameter, horizon, step_size, other

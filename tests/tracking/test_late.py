@@ -66,7 +66,7 @@ def written(path, rows):
 @pytest.mark.parametrize("format", ["ndjson", "csv"])
 @pytest.mark.usefixtures("small_head")
 def test_late_columns_join_wherever_batches_end(tmp_path, format, monkeypatch):
-    for module in ("ndjson", "delimited"):
+    for module in ("ndjson_format", "csv_format"):
         monkeypatch.setattr(f"swordplay.tables.{module}.HEAD_ROWS", HEAD)
     path = written(tmp_path / f"table.{format}", table())
     with open_table(path) as read:

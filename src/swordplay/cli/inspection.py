@@ -76,7 +76,7 @@ def describe(path: str) -> Facts:
     from swordplay.core import checkpoint
 
     state = checkpoint.load(path)
-    kind, library = checkpoint.header(path)
+    kind, library = checkpoint.read_header(path)
     facts: Facts = {
         "kind": kind,
         "written by": f"swordplay {library}",
@@ -150,14 +150,12 @@ def _table(position: Mapping[str, Any], options: Mapping[str, Any]) -> str:
 
 def describe_server(kind: str, state: Mapping[str, Any]) -> Facts | None:
     """Models, series and tickets of a server."""
-    from swordplay.serving.keeper import KIND
+    from swordplay.serving.storage import KIND
 
     if kind != KIND:
         return None
     about = json.loads(bytes(state["about"]))
-    counts = [
-        json.loads(json.loads(bytes(state[f"watch.{k}"])))[0] for k in range(len(about["series"]))
-    ]
+    counts = [json.loads(bytes(state[f"stats.{k}"]))[0] for k in range(len(about["series"]))]
     asked, told, dropped = (sum(count[k] for count in counts) for k in range(3))
     return {
         "what": "the models of a server (swordplay serve)",
@@ -167,7 +165,7 @@ def describe_server(kind: str, state: Mapping[str, Any]) -> Facts | None:
         "rows told": told,
         "tickets dropped": dropped,
         "tickets pending": asked - told - dropped,
-        "answered tickets remembered": len(json.loads(bytes(state["memory"]))),
+        "answered tickets remembered": len(json.loads(bytes(state["recent"]))),
     }
 
 
@@ -179,7 +177,7 @@ def describe_late_model(kind: str, state: Mapping[str, Any]) -> Facts | None:
 
     if kind != KIND:
         return None
-    score, estimator = Score.of_state(strip_prefix("score", state)), strip_prefix("model", state)
+    score, estimator = Score.from_state(strip_prefix("score", state)), strip_prefix("model", state)
     of_classes = "labels" in estimator or "classes" in estimator
     first, *lines = score.lines(of_classes, float(state["level"]))
     facts: Facts = {

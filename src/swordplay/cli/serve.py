@@ -14,17 +14,17 @@ from swordplay.cli.words import counted, echo
 if TYPE_CHECKING:  # with starlette, which --help does without
     import socket
 
-    from swordplay.serving.keeper import Keeper
     from swordplay.serving.limits import Limits
-    from swordplay.serving.run import Ready
+    from swordplay.serving.server import Ready
+    from swordplay.serving.storage import Storage
 
 EXTRA = ("starlette", "uvicorn", "httptools", "anyio")
-"""What the server is made with."""
+"""Packages of the extra ``serve``."""
 VARIABLE = "SWORDPLAY_TOKEN"
 """The environment variable that holds the token."""
 PORT = 8400
 KINDS = ("number", "yes-no", "classes")
-"""Those of ``serving.requests``, told without importing it."""
+"""Those of ``serving.messages``, repeated as importing it would slow down ``--help``."""
 HELP = """Serve models over HTTP: predict a row now, learn it when its answer is known.
 
 POST /ask predicts a row and returns a ticket. POST /tell learns the answer of a ticket, hours or
@@ -80,7 +80,7 @@ LIMITS = {
 
 
 def _limits(command: Any) -> Any:
-    """The options of all limits."""
+    """Add the options of all limits to a command."""
     for name, (option, what, about) in reversed(LIMITS.items()):
         kind: Any = click.IntRange(min=1) if name != "seconds" else click.FloatRange(min=0.1)
         command = click.option(option, name, type=kind, metavar=what, help=about)(command)
@@ -136,7 +136,7 @@ def _limits(command: Any) -> Any:
 )
 @click.option("--quiet", is_flag=True, help="Print the address only.")
 def serve_command(**typed: Any) -> None:
-    """Wire it; HELP says what it does."""
+    """Run the server; HELP describes it to users."""
     from swordplay.cli.errors import Refused
     from swordplay.core import extras
 
@@ -156,11 +156,12 @@ def _serve(typed: dict[str, Any]) -> None:
 
     from swordplay.cli.errors import Refused
     from swordplay.report.live import files
-    from swordplay.serving import learning, run
-    from swordplay.serving.keeper import FolderError
-    from swordplay.serving.tokens import LOCAL, Gate, is_local
+    from swordplay.serving import server
+    from swordplay.serving.auth import LOOPBACK_NAMES, Auth, is_loopback
+    from swordplay.serving.series import compile_models
+    from swordplay.serving.storage import StorageError
 
-    token, local = _token(typed["token_file"]), is_local(typed["host"])
+    token, local = _token(typed["token_file"]), is_loopback(typed["host"])
     if not local and token is None:
         raise Refused(
             f"--host {typed['host']} can be reached from other machines, which needs a token: "
@@ -169,48 +170,50 @@ def _serve(typed: dict[str, Any]) -> None:
     level = logging.WARNING if typed["quiet"] else logging.INFO
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        at = run.listen(typed["host"], typed["port"])
-        keeper = _kept(at, typed)
-    except (run.AddressError, FolderError) as error:
+        listening = server.listen(typed["host"], typed["port"])
+        storage = _open_storage(listening, typed)
+    except (server.AddressError, StorageError) as error:
         raise Refused(str(error)) from error
-    learning.warm({typed["target"], *keeper.models.kinds.values()})
-    gate = Gate(token, {*LOCAL, typed["host"], *typed["names"]}, addresses=not local)
-    said = _Said(token is not None, typed["target"])
-    with asyncio.Runner(loop_factory=run.quick_loop()) as runner:
-        runner.run(run.serve(keeper, at, gate, typed["target"], files, said))
+    compile_models({typed["target"], *storage.models.kinds.values()})
+    names = {*LOOPBACK_NAMES, typed["host"], *typed["names"]}
+    auth = Auth(token, names, allow_addresses=not local)
+    announce = _Announcement(token is not None, typed["target"])
+    with asyncio.Runner(loop_factory=server.loop_factory()) as runner:
+        runner.run(server.serve(storage, listening, auth, typed["target"], files, announce))
     if not typed["quiet"]:
         echo("stopped; everything is saved.", err=True)
 
 
-def _kept(at: socket.socket, typed: dict[str, Any]) -> Keeper:
-    """The folder, or an error and the address is given free."""
-    from swordplay.serving.keeper import FolderError, Keeper
+def _open_storage(listening: socket.socket, typed: dict[str, Any]) -> Storage:
+    """Open the folder of the server; close the socket if that fails."""
+    from swordplay.serving.storage import Storage, StorageError
 
     try:
-        return Keeper(
-            typed["folder"], _chosen(typed), skip=typed["skip"], may_repair=typed["repair"]
+        return Storage(
+            typed["folder"], _limits_of(typed), skip=typed["skip"], may_repair=typed["repair"]
         )
-    except FolderError:
-        at.close()
+    except StorageError:
+        listening.close()
         raise
 
 
-def _chosen(typed: dict[str, Any]) -> Limits:
+def _limits_of(typed: dict[str, Any]) -> Limits:
+    """Return the limits that the options set."""
     from swordplay.serving.limits import Limits
 
     return Limits(**{name: typed[name] for name in LIMITS if typed[name] is not None})
 
 
 def _token(path: str | None) -> str | None:
-    """The token of the file or of the environment.
+    """Return the token of the file or of the environment; None if there is none.
 
     Raises
     ------
     Refused
-        If it cannot be read, or is too short to keep anybody out.
+        If it cannot be read, or is too short.
     """
     from swordplay.cli.errors import Refused
-    from swordplay.serving.tokens import SHORTEST
+    from swordplay.serving.auth import MIN_TOKEN_LENGTH
 
     token = os.environ.get(VARIABLE)
     if path is not None:
@@ -223,17 +226,20 @@ def _token(path: str | None) -> str | None:
                 f"{getattr(error, 'strerror', None) or error}."
             ) from error
     if token is not None and (
-        len(token) < SHORTEST or not token.isascii() or not token.isprintable() or " " in token
+        len(token) < MIN_TOKEN_LENGTH
+        or not token.isascii()
+        or not token.isprintable()
+        or " " in token
     ):
         raise Refused(
-            f"a token has at least {SHORTEST} letters, digits or signs and no blank. Try: openssl "
-            "rand -hex 16"
+            f"a token has at least {MIN_TOKEN_LENGTH} letters, digits or signs and no blank. Try: "
+            "openssl rand -hex 16"
         )
     return token
 
 
-class _Said:
-    """What is printed when clients may come: the address, and something to try."""
+class _Announcement:
+    """Prints the address and commands to try, when the server accepts connections."""
 
     def __init__(self, token: bool, target: str) -> None:
         self.token, self.target = token, target
@@ -242,8 +248,8 @@ class _Said:
         host = f"[{ready.host}]" if ":" in ready.host else ready.host
         address = f"http://{host}:{ready.port}"
         if ready.models:
-            again = f", {counted(ready.replayed, 'event')} done again" if ready.replayed else ""
-            echo(f"{counted(ready.models, 'model')} taken up{again}.", err=True)
+            replayed = f", {counted(ready.replayed, 'event')} replayed" if ready.replayed else ""
+            echo(f"{counted(ready.models, 'model')} restored{replayed}.", err=True)
         echo(f"swordplay serves at {address} (live page, Ctrl-C stops it)")
         head = f'-H "Authorization: Bearer ${VARIABLE}" ' if self.token else ""
         row = shlex.quote('{"x": {"temperature": 21.5, "day": "monday"}, "id": "a1"}')

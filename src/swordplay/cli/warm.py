@@ -96,15 +96,15 @@ def _warm(names: tuple[str, ...], processes: int, quiet: bool) -> int:
 
     folders = [
         folder.path
-        for folder in kernel_folders.own_folders(kernel_folders.PACKAGE / "engine" / "rounds.py")
+        for folder in kernel_folders.local_folders(kernel_folders.PACKAGE / "engine" / "rounds.py")
     ]
-    if not kernel_folders.can_be_kept():
+    if not kernel_folders.can_store_kernels():
         places = " nor ".join(map(str, folders))
         raise Failed(
             f"machine code cannot be kept in {places}, which cannot be written to, or can be "
             "written to by other users. Give a folder of your own with --into."
         )
-    began, before = time.monotonic(), kernel_folders.kept_files()
+    began, before = time.monotonic(), kernel_folders.compiled_files()
     for done in warming.cook_all(names, processes):
         if done.error:
             raise Failed(f"{done.name} could not be compiled: {done.error}")
@@ -112,9 +112,9 @@ def _warm(names: tuple[str, ...], processes: int, quiet: bool) -> int:
             click.echo(
                 f"{done.name:10} {warming.RECIPES[done.name].what}: {done.seconds:.1f} s", err=True
             )
-    new = kernel_folders.kept_files() - before
+    new = kernel_folders.compiled_files() - before
     size = sum(os.path.getsize(file) for file in new) / 1e6
-    place = kernel_folders.chosen_folder()
+    place = kernel_folders.environment_folder()
     found = f"{len(new)} kernels compiled, {size:.1f} MB" if new else "everything was there already"
     click.echo(
         f"{found}, in {time.monotonic() - began:.1f} s: "

@@ -95,16 +95,16 @@ def _curves(features: Matrix, targets: Vector) -> None:
 
 def _keys(features: Matrix, targets: Vector) -> None:
     from swordplay.keyed import Keyed
-    from swordplay.keyed.bands import BandForm
+    from swordplay.keyed.key_table import KeyTable
+    from swordplay.keyed.record_layout import KeyModel
     from swordplay.tracking.bulk_kernel import hold, judge, sort_by_key
 
     keys, model = [0, 1] * (len(targets) // 2), Keyed()
     model.predict_then_learn(keys, features, targets)
     model.predict(keys, features)
-    numbers, bands = np.zeros(len(targets), dtype=np.int64), BandForm(0.9)
-    found = bands.play(
-        bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets
-    )
+    table = KeyTable(KeyModel(features.shape[1], "squared", level=0.9))
+    numbers = table.add([0])[np.zeros(len(targets), dtype=np.int64)]
+    found = table.intervals(numbers, targets, targets)
     sums, seen = np.zeros((1, 3)), np.zeros(len(targets), dtype=bool)
     judge(numbers, targets, targets, np.zeros(1), np.zeros(1), numbers[:1].copy(), sums, seen)
     hold(numbers, targets, found, np.zeros((1, 3)))
@@ -178,11 +178,11 @@ def _tables(features: Matrix, targets: Vector) -> None:
         import pyarrow as pa
     except ModuleNotFoundError:  # tables are read by it: whoever has none reads none
         return
-    from swordplay.tables.readings.moments import Written
+    from swordplay.tables.date_parser import DateParser
     from swordplay.tables.records import boundaries
 
     boundaries(b'"a","b"\n', ",")
-    Written("dmy", ".").convert(pa.array(["31.12.2026"]))
+    DateParser("dmy", ".").parse(pa.array(["31.12.2026"]))
 
 
 def _hindsight(features: Matrix, targets: Vector) -> None:
@@ -286,25 +286,25 @@ def beside(names: Sequence[str]) -> None:
 
     The run waits for it where it comes to it, and ends it at its own end.
     """
-    from swordplay.compile import DISABLED, kernel_cache
-    from swordplay.compile.kernel_folders import PACKAGE, can_be_kept
+    from swordplay.compile import JIT_DISABLED, kernel_cache
+    from swordplay.compile.kernel_folders import PACKAGE, can_store_kernels
 
     missing = [
         name for name in names if not kernel_cache.has_kernels(PACKAGE / RECIPES[name].source)
     ]
-    if DISABLED or not missing or (os.cpu_count() or 1) < 2 or not can_be_kept():
+    if JIT_DISABLED or not missing or (os.cpu_count() or 1) < 2 or not can_store_kernels():
         return
     process = _started(missing)
     atexit.register(_stop, process)
     for name in missing:
-        kernel_cache.wait_for_other_process(PACKAGE / RECIPES[name].source, process.wait)
+        kernel_cache.register_wait(PACKAGE / RECIPES[name].source, process.wait)
 
 
 def say_before_compiling(say: Callable[[str], None]) -> None:
     """Say with this function, once a process, that kernels are compiled."""
     from swordplay.compile import kernel_cache
 
-    kernel_cache.say_before_compiling(say)
+    kernel_cache.set_compile_notice(say)
 
 
 def cook_each(names: Iterable[str]) -> None:

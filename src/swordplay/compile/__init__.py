@@ -2,7 +2,7 @@
 
 from swordplay.compile.jit import (
     CHECKED,
-    DISABLED,
+    JIT_DISABLED,
     bits_to_float,
     bound_call,
     expert_loop,
@@ -21,7 +21,7 @@ from swordplay.compile.jit import (
 
 __all__ = [
     "CHECKED",
-    "DISABLED",
+    "JIT_DISABLED",
     "bits_to_float",
     "bound_call",
     "expert_loop",

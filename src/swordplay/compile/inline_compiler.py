@@ -27,15 +27,16 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
-BLOCK = 8
-"""Experts that a loop handles at a time: one vector register of 512 bits, two of 256."""
-_NOT_UNROLLED = '!"llvm.loop.unroll.disable"'
-_INNERMOST_LOOP = (
-    f'!"llvm.loop.vectorize.width", i32 {BLOCK}',
+EXPERTS_PER_ITERATION = 8
+"""Doubles, one for each expert: one vector register of 512 bits, two of 256."""
+_NOT_UNROLLED_HINT = '!"llvm.loop.unroll.disable"'
+_INNERMOST_LOOP_HINTS = (
+    f'!"llvm.loop.vectorize.width", i32 {EXPERTS_PER_ITERATION}',
     '!"llvm.loop.interleave.count", i32 1',
-    _NOT_UNROLLED,
+    _NOT_UNROLLED_HINT,
 )
-_LABEL, _JUMP = re.compile(r'"?B(\d+)[\w.]*"?:$'), re.compile(r'  br label %"B(\d+)"$')
+# Lines of LLVM IR that begin a basic block ("B10.endif:") and that jump to one (br label %"B10").
+_BLOCK_LABEL, _BLOCK_JUMP = re.compile(r'"?B(\d+)[\w.]*"?:$'), re.compile(r'  br label %"B(\d+)"$')
 
 
 class _Loop(NamedTuple):
@@ -49,34 +50,33 @@ class _Loop(NamedTuple):
 
 
 def mark_loops(ir_text: str) -> str:
-    """Mark the innermost loops of LLVM IR to be vectorised with BLOCK doubles at a time.
+    """Mark the innermost loops of LLVM IR to be vectorised, EXPERTS_PER_ITERATION doubles wide.
 
     The mark (metadata ``llvm.loop``) belongs to the jump back to the start of a loop. numba names a
-    basic block after the offset of its first bytecode instruction (B10, with additions such as
-    B10.endif), so a jump to an equal or smaller number ends a loop. Outer loops are marked not to
+    basic block after the offset of its first bytecode instruction: B10, or B10.endif. A jump to an
+    equal or smaller number therefore ends a loop. Outer loops are marked not to
     be unrolled: unrolled, they would compute the address of each row anew.
     """
-    lines, block = ir_text.splitlines(), -1
+    lines, block = ir_text.splitlines(), -1  # block: number of the basic block of a line
     loops: list[_Loop] = []
     for index, line in enumerate(lines):
-        if label := _LABEL.match(line):
+        if label := _BLOCK_LABEL.match(line):
             block = int(label[1])
-        elif (jump := _JUMP.match(line)) and int(jump[1]) <= block:
+        elif (jump := _BLOCK_JUMP.match(line)) and int(jump[1]) <= block:
             loops.append(_Loop(index, int(jump[1]), block))
-    numbers = count(1_000_000)  # metadata numbers that the module does not use
+    metadata_numbers = count(1_000_000)  # beyond those that the module uses
     for loop in loops:
         is_innermost = not any(
-            loop.first < other.first and other.last <= loop.last for other in loops
+            loop.first < inner.first and inner.last <= loop.last for inner in loops
         )
-        node = next(numbers)
-        hints = {
-            next(numbers): hint for hint in (_INNERMOST_LOOP if is_innermost else (_NOT_UNROLLED,))
-        }
+        loop_number = next(metadata_numbers)
+        loop_hints = _INNERMOST_LOOP_HINTS if is_innermost else (_NOT_UNROLLED_HINT,)
+        hints = {next(metadata_numbers): hint for hint in loop_hints}
         # !1 = distinct !{!1, !2}: a loop's metadata refers to itself, then to its hints
-        lines[loop.jump_line] += f", !llvm.loop !{node}"
+        lines[loop.jump_line] += f", !llvm.loop !{loop_number}"
         lines += [f"!{number} = !{{{hint}}}" for number, hint in hints.items()]
-        references = ", ".join(f"!{number}" for number in (node, *hints))
-        lines.append(f"!{node} = distinct !{{{references}}}")
+        references = ", ".join(f"!{number}" for number in (loop_number, *hints))
+        lines.append(f"!{loop_number} = distinct !{{{references}}}")
     return "\n".join(lines)
 
 
@@ -100,14 +100,14 @@ class _UnoptimisedLibrary(_LinkedLibrary):
         """Leave the module as it is."""
 
 
-class _BlockLoopLibrary(_LinkedLibrary):
-    """LLVM IR of a loop over experts, vectorised with BLOCK doubles an iteration."""
+class _VectorLoopLibrary(_LinkedLibrary):
+    """LLVM IR of a loop over experts, vectorised with one width for all loops."""
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Mark the loops of a module, and add it.
 
-        All loops then use one vector width. If one stored half vectors, the full-width load of the
-        next would have to wait until both have left the store buffer.
+        If one loop stored half vectors, the full-width loads of the next would have to wait until
+        both halves have left the store buffer.
         """
         module = parse_assembly(normalize_ir_text(mark_loops(str(ir_module))))
         module.name = ir_module.name
@@ -138,15 +138,15 @@ class _LoweringOfInlineFunctions(NativeLowering):
         """Lower the function and register it for callers."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        # The library of a loop over arrays that do not overlap vectorises it before it is inlined:
-        # inside a kernel LLVM knows less about its arrays, and rounds take a fifth longer.
+        # The library of a loop vectorises it before it is inlined. Inside a kernel LLVM would not
+        # know that the arrays of the loop do not overlap, and rounds would take a fifth longer.
         state.library = state.pipeline.library(
             state.targetctx.codegen(), state.func_id.func_qualname
         )
         super().run_pass(state)
-        lowered = state["cr"]
+        lowered = state["cr"]  # the compile result
         description = lowered.fndesc
-        # the key by which numba finds the function when a kernel calls it; it has no code
+        # numba finds the function by this object when a kernel calls it; the object has no code
         key = _dynfunc.make_function(
             description.lookup_module(),
             description.qualname.split(".")[-1],
@@ -187,10 +187,10 @@ class NoAliasCompiler(InlineCompiler):
         self.state.flags.noalias = True
 
 
-class BlockLoopCompiler(NoAliasCompiler):
-    """Compiles loops over experts, to be vectorised with BLOCK doubles at a time."""
+class VectorLoopCompiler(NoAliasCompiler):
+    """Compiles loops over experts, vectorised with EXPERTS_PER_ITERATION doubles at a time."""
 
-    library = _BlockLoopLibrary
+    library = _VectorLoopLibrary
 
 
 class UnrolledLoopCompiler(NoAliasCompiler):
@@ -202,7 +202,7 @@ class UnrolledLoopCompiler(NoAliasCompiler):
 class InlineFunction(CPUDispatcher):
     """A function that kernels call.
 
-    If Python calls it, as tests do, it is compiled a second time by numba's own compiler.
+    For calls from Python, as in tests, numba's own compiler compiles it a second time.
     """
 
     dispatcher_for_python: Any = None

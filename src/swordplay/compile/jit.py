@@ -50,19 +50,20 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from swordplay.compile.inline_compiler import (
-    BlockLoopCompiler,
     InlineCompiler,
     InlineFunction,
     NoAliasCompiler,
     UnrolledLoopCompiler,
+    VectorLoopCompiler,
 )
 from swordplay.compile.kernel_cache import CHECKED as CHECKED
 from swordplay.compile.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# numba's own setting. The attribute is created at run time: hence getattr, for type checkers.
-DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009
+# Whether the environment has NUMBA_DISABLE_JIT: then kernels run as plain Python. getattr is used
+# because numba creates the attribute at run time, unknown to type checkers.
+JIT_DISABLED = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009
 _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False} | (
     {"boundscheck": True} if CHECKED else {}
 )
@@ -72,7 +73,7 @@ _FASTMATH = {"contract", "reassoc", "nsz"}
 
 def _inlined(function: F, fastmath: set[str], compiler: type[InlineCompiler] = InlineCompiler) -> F:
     """Return a function that is inlined into every kernel that calls it."""
-    if DISABLED:
+    if JIT_DISABLED:
         return function
     options = {"nopython": True, "fastmath": fastmath, "forceinline": True, **_FLAGS}
     return cast(F, InlineFunction(function, targetoptions=options, pipeline_class=compiler))
@@ -98,7 +99,7 @@ def expert_loop(function: F) -> F:
     # With SWORDPLAY_CHECKED a loop may end early with an error: LLVM cannot vectorise it, and would
     # warn about each loop that is marked to be vectorised.
     return _inlined(
-        function, _FASTMATH | {"nnan"}, NoAliasCompiler if CHECKED else BlockLoopCompiler
+        function, _FASTMATH | {"nnan"}, NoAliasCompiler if CHECKED else VectorLoopCompiler
     )
 
 
@@ -108,13 +109,13 @@ def unrolled_loop(function: F) -> F:
 
 
 def uncompiled(function: F) -> F:
-    """Return the Python function of a compiled one, for calls too rare to be worth compiling."""
+    """Return the Python function behind a compiled one, for calls too rare to be compiled."""
     return cast(F, getattr(function, "py_func", function))
 
 
 def kernel(function: F) -> F:
     """Compile a function that Python calls, and keep its machine code on disk."""
-    if DISABLED:
+    if JIT_DISABLED:
         return function
     dispatcher = CPUDispatcher(
         function, targetoptions={"nopython": True, "fastmath": _FASTMATH, **_KERNEL_FLAGS}
@@ -123,21 +124,21 @@ def kernel(function: F) -> F:
     return cast(F, dispatcher)
 
 
-def machine_code(kernel: F, arguments: tuple[Any, ...]) -> F:
+def machine_code(function: F, arguments: tuple[Any, ...]) -> F:
     """Return a kernel's machine code for the types of these arguments; compile it if necessary."""
     return (
-        kernel
-        if DISABLED
-        else cast(F, cast(Any, kernel).compile(tuple(map(numba.typeof, arguments))))
+        function
+        if JIT_DISABLED
+        else cast(F, cast(Any, function).compile(tuple(map(numba.typeof, arguments))))
     )
 
 
 def bound_call(call: functools.partial[Any]) -> Callable[[], Any]:
     """Return a function that calls a kernel with fixed arguments; their types are checked once.
 
-    It is a plain function and not a ``functools.partial``: river, when it measures the memory of a
-    model, does not look into functions. It would follow a partial through all of numba, and fail
-    at weak references whose objects are gone.
+    It is a plain function and not a ``functools.partial``. To measure the memory of a model, river
+    follows all references except those of functions. Through a partial it would reach all of numba,
+    and fail at weak references to deleted objects.
     """
     code, values = machine_code(call.func, call.args), call.args
 
@@ -171,7 +172,7 @@ def _named_rows(kind: Any, matrix: Any) -> Any:
     return kind(*matrix[: len(kind._fields)])
 
 
-if DISABLED:
+if JIT_DISABLED:
     float_to_bits, bits_to_float, larger, smaller = (
         _float_to_bits,
         _bits_to_float,
@@ -184,10 +185,11 @@ else:
         """Return LLVM's function for the larger or smaller of two numbers, neither of which is NaN.
 
         Python's ``max`` compiles to a comparison and a selection, which LLVM does not vectorise in
-        longer loops. Handling NaN would take two more instructions; the values of a round have been
-        checked to contain none.
+        longer loops. NaN would take two more instructions, and is excluded by the checks of a
+        round's values.
         """
 
+        # An intrinsic returns its numba signature and a function that generates its LLVM IR.
         @intrinsic
         def extreme(typing_context: Any, a: Any, b: Any) -> Any:
             def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -224,7 +226,7 @@ else:
         return types.float64(types.int64), generate
 
 
-if DISABLED:
+if JIT_DISABLED:
     tail_view = _tail_view
 elif CHECKED:
     # always inlined: a function compiled without reference counts cannot return a view
@@ -260,7 +262,7 @@ else:
         return values(values, types.intp), generate
 
 
-if DISABLED:
+if JIT_DISABLED:
     named_rows = _named_rows
 else:
 

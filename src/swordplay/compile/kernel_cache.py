@@ -16,7 +16,7 @@ trusted.
 
 The folder bundled with a wheel is searched first, then the folders of machine code compiled on this
 machine. Bundled machine code is compiled for kinds of processors (``TARGETS``), not for one model
-of processor; SWORDPLAY_BUNDLED_KERNELS=0 ignores it, and so does ``swordplay warm``.
+of processor. It is ignored with SWORDPLAY_BUNDLED_KERNELS=0 and by ``swordplay warm``.
 
 The machine code of a kernel contains the constants and functions that it uses, from any file. Its
 source digest therefore covers its own file and all files of the package that this one imports,
@@ -56,24 +56,25 @@ from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.typing.templates import signature as signature_of
 
 from swordplay.compile.kernel_folders import (
-    BUNDLED,
+    BUNDLED_FOLDERS,
     PACKAGE,
     KernelFolder,
     bundled_folder,
-    own_folders,
+    local_folders,
 )
 
 FORMAT = b"swordplay kernel 1\n"
+"""First line of a kernel file."""
 CHECKED = bool(os.environ.get("SWORDPLAY_CHECKED"))
 """Whether kernels check every index (``jit``). Such machine code is kept in files of its own."""
-PYTHON = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
-"""Version of Python: syntax trees and machine code differ between versions."""
-NOT_FROZEN = frozenset({PACKAGE / "compile" / "kernel_cache.py"})
-"""Files left out of the digest although kernels import them: no constant of them enters a kernel.
+PYTHON_VERSION = f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
+"""Version of Python, on which syntax trees and machine code depend, such as "py312"."""
+NOT_IN_DIGEST = frozenset({PACKAGE / "compile" / "kernel_cache.py"})
+"""Imported files that the source digest leaves out, because they do not change machine code.
 
 This file decides where machine code is stored, not what it computes.
 """
-RESULTS = {str(kind): kind for kind in (types.none, types.boolean, types.int64, types.float64)}
+RESULT_TYPES = {str(kind): kind for kind in (types.none, types.boolean, types.int64, types.float64)}
 """Types that a kernel may return, alone or in a tuple, by their names in a header."""
 
 
@@ -87,13 +88,17 @@ class CpuTarget(NamedTuple):
     """Features that a processor must have."""
 
 
-_V2, _V3 = "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3", "avx avx2 bmi bmi2 f16c fma lzcnt movbe"
-_V4 = "avx512bw avx512cd avx512dq avx512f avx512vl"
+# Features that each level of x86-64 adds to the level below.
+_LEVEL_2 = "cx16 popcnt sahf sse3 sse4.1 sse4.2 ssse3"
+_LEVEL_3 = "avx avx2 bmi bmi2 f16c fma lzcnt movbe"
+_LEVEL_4 = "avx512bw avx512cd avx512dq avx512f avx512vl"
 TARGETS = (
     # By default LLVM uses vectors of 256 bits even here, because the first processors with vectors
     # of 512 bits slowed down when they used them.
-    CpuTarget("x86-64-v4", "-prefer-256-bit", frozenset(f"{_V2} {_V3} {_V4}".split())),
-    CpuTarget("x86-64-v3", "", frozenset(f"{_V2} {_V3}".split())),
+    CpuTarget(
+        "x86-64-v4", "-prefer-256-bit", frozenset(f"{_LEVEL_2} {_LEVEL_3} {_LEVEL_4}".split())
+    ),
+    CpuTarget("x86-64-v3", "", frozenset(f"{_LEVEL_2} {_LEVEL_3}".split())),
 )
 """Kinds of processors, the best first: those with vectors of 512 bits, and most since 2015."""
 
@@ -105,8 +110,12 @@ def bundled_target() -> CpuTarget | None:
     There is none on older processors, if the user chose a processor for numba, or if bundled code
     is switched off.
     """
-    is_chosen = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
-    if is_chosen or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0" or not BUNDLED.is_dir():
+    is_processor_chosen = os.environ.get("NUMBA_CPU_NAME") or os.environ.get("NUMBA_CPU_FEATURES")
+    if (
+        is_processor_chosen
+        or os.environ.get("SWORDPLAY_BUNDLED_KERNELS") == "0"
+        or not BUNDLED_FOLDERS.is_dir()
+    ):
         return None
     features = llvm.get_host_cpu_features()
     return next(
@@ -129,11 +138,15 @@ def has_kernels(source: Path) -> bool:
     """Whether machine code of any kernel of a source file is on disk."""
     from numba.core.registry import cpu_target
 
-    prefix, target = f"{source.stem}.", cpu_target.target_context
-    for folder in (*bundled_folders(), *own_folders(source)):
-        key = f"-{_short_digest(_made_for(source, _codegen_of(target, folder)))}-"
+    prefix, target_context = f"{source.stem}.", cpu_target.target_context
+    for folder in (*bundled_folders(), *local_folders(source)):
+        environment_digest = _short_digest(
+            _compiled_for(source, _machine_of(target_context, folder))
+        )
         if any(
-            name.startswith(prefix) and key in name and name.endswith(".kernel")
+            name.startswith(prefix)
+            and f"-{environment_digest}-" in name
+            and name.endswith(".kernel")
             for name in folder.names()
         ):
             return True
@@ -141,38 +154,40 @@ def has_kernels(source: Path) -> bool:
 
 
 _wait_functions: dict[Path, Callable[[], object]] = {}
-"""By source file: waits for another process that compiles its kernels."""
+"""By source file: a function that waits for another process to compile its kernels."""
 
 
-def wait_for_other_process(source: Path, wait: Callable[[], object]) -> None:
-    """Call ``wait`` once before kernels of this file are compiled, then read the cache again.
+def register_wait(source: Path, wait: Callable[[], object]) -> None:
+    """Register a function to be called once before kernels of a source file are compiled.
 
-    ``wait`` must return when another process that compiles these kernels has ended.
+    ``wait`` must return when another process that compiles these kernels has ended. Then the cache
+    is read again.
     """
     _wait_functions[source] = wait
 
 
 def _print_on_terminal(line: str) -> None:
+    """Print a line on standard error if that is a terminal."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(f"swordplay: {line}", file=sys.stderr)
 
 
-_notify: Callable[[str], None] = _print_on_terminal
+_show_notice: Callable[[str], None] = _print_on_terminal
 
 
-def say_before_compiling(say: Callable[[str], None]) -> None:
-    """Set the function that is called with a notice before the first compilation of a process.
+def set_compile_notice(show: Callable[[str], None]) -> None:
+    """Set the function that shows a notice before the first compilation of a process.
 
     By default the notice is written to standard error if that is a terminal.
     """
-    global _notify
-    _notify = say
+    global _show_notice
+    _show_notice = show
 
 
 @functools.cache
 def _notify_once() -> None:
-    """Announce the first compilation of this process; later calls do nothing."""
-    _notify(
+    """Show the notice before the first compilation of this process; later calls do nothing."""
+    _show_notice(
         "Compiling for the first use, which takes up to half a minute; later runs read the "
         "machine code from disk."
     )
@@ -183,7 +198,7 @@ class CompileTimer(Listener):
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._depth = 0  # compilations that have started and not ended; they nest
+        self._depth = 0  # number of compilations under way: one can start others
         self._started_at = 0.0
 
     def on_start(self, event: Any) -> None:
@@ -220,22 +235,22 @@ class KernelCache:
     @property
     def cache_path(self) -> str:
         """Folder that is written to first."""
-        return str(own_folders(self.source)[0].path)
+        return str(local_folders(self.source)[0].path)
 
-    def load_overload(self, signature: Any, target: Any) -> Any:
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return machine code for these argument types, or None.
 
         numba's own cache first imports its implementations of all library functions, which takes
         0.3 s with ``scipy.linalg``. Stored machine code needs none of them.
         """
-        result = self._load(tuple(signature), target)
+        result = self._load(tuple(signature), target_context)
         if result is None:
             _notify_once()
         if result is None and self.source in _wait_functions:
             started_at = time.monotonic()
             _wait_functions.pop(self.source)()
             compile_timer.seconds += time.monotonic() - started_at
-            result = self._load(tuple(signature), target)
+            result = self._load(tuple(signature), target_context)
         return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -252,7 +267,7 @@ class KernelCache:
         code = result.library._get_compiled_object().replace(_NUMBA_PATH, b"." * len(_NUMBA_PATH))
         data, name = encode({**identity, **symbols}, code), self._file_name(identity)
         # any() stops at the first folder to which the file could be written
-        any(folder.write(name, data) for folder in own_folders(self.source))
+        any(folder.write(name, data) for folder in local_folders(self.source))
 
     def enable(self) -> None:
         """Do nothing: this cache is always enabled."""
@@ -263,42 +278,43 @@ class KernelCache:
     def flush(self) -> None:
         """Do nothing: files of other sources or versions are never read."""
 
-    def _load(self, arguments: tuple[Any, ...], target: Any) -> Any:
-        for folder in (*bundled_folders(), *own_folders(self.source)):
-            identity = self._identity(arguments, _codegen_of(target, folder))
+    def _load(self, arguments: tuple[Any, ...], target_context: Any) -> Any:
+        """Return machine code from the first folder that has it; None if there is none."""
+        for folder in (*bundled_folders(), *local_folders(self.source)):
+            identity = self._identity(arguments, _machine_of(target_context, folder))
             header, code = decode(folder.read(self._file_name(identity)))
             # <=: the header contains all entries of the identity
             if (
                 identity.items() <= header.items()
                 and (result_type := _result_type(header["result"])) is not None
             ):
-                return self._rebuild(header, code, arguments, result_type, target)
+                return self._rebuild(header, code, arguments, result_type, target_context)
         return None
 
-    def _identity(self, arguments: tuple[Any, ...], codegen: tuple[str, ...]) -> dict[str, Any]:
+    def _identity(self, arguments: tuple[Any, ...], machine: tuple[str, ...]) -> dict[str, Any]:
         """Return the entries of a header that must match for a file to be used."""
         kernel = f"{self.function.__module__}.{self.function.__qualname__}"
-        made_for = _made_for(self.source, codegen)
+        compiled_for = _compiled_for(self.source, machine)
         return {
-            "made for": made_for,
+            "compiled for": compiled_for,
             "kernel": kernel,
             "arguments": [str(argument) for argument in arguments],
         }
 
     def _file_name(self, identity: dict[str, Any]) -> str:
-        made_for = _short_digest(identity["made for"])
-        called_with = _short_digest([identity["kernel"], identity["arguments"]])
-        return f"{self.name}-{made_for}-{called_with}.kernel"
+        environment_digest = _short_digest(identity["compiled for"])
+        call_digest = _short_digest([identity["kernel"], identity["arguments"]])
+        return f"{self.name}-{environment_digest}-{call_digest}.kernel"
 
     def _symbols(self, result: Any) -> dict[str, Any] | None:
         """Return symbols and result type of machine code; None if no other process could use it."""
-        result_type = _result_names(result.signature.return_type)
+        result_names = _result_names(result.signature.return_type)
         if (
             result.library.has_dynamic_globals  # addresses of this process
             or result.objectmode  # calls into Python
             or result.lifted  # loops that were compiled by themselves
             or result.reload_init  # functions to run first
-            or result_type is None
+            or result_names is None  # a type that no header can name
         ):
             return None
         # Python objects as constants
@@ -307,7 +323,7 @@ class KernelCache:
         ):
             return None
         return {
-            "result": result_type,
+            "result": result_names,
             "library": result.library.name,
             "unique": result.fndesc.unique_name,
             "symbol": result.fndesc.mangled_name,
@@ -320,7 +336,7 @@ class KernelCache:
         code: bytes,
         arguments: tuple[Any, ...],
         result_type: Any,
-        target: Any,
+        target_context: Any,
     ) -> Any:
         """Return numba's ``CompileResult`` for the header and object code of a kernel file."""
         description = PythonFunctionDescriptor(
@@ -346,10 +362,10 @@ class KernelCache:
             description.llvm_cpython_wrapper_name,
             description.env_name,
         )
-        target.codegen()._engine._defined_symbols.update(symbols)
+        target_context.codegen()._engine._defined_symbols.update(symbols)
         library = header["library"], "object", (code, _empty_module())
         result = CompileResult._rebuild(
-            target,
+            target_context,
             library,
             description,
             Environment.from_fndesc(description),
@@ -365,6 +381,7 @@ class KernelCache:
 
 
 _NUMBA_PATH = str(Path(numba.__file__).parents[1]).encode()
+"""Folder in which numba is installed, as it appears in machine code."""
 
 
 def encode(header: dict[str, Any], code: bytes) -> bytes:
@@ -388,7 +405,7 @@ def decode(data: bytes | None) -> tuple[dict[str, Any], bytes]:
     return (header, code) if isinstance(header, dict) else ({}, b"")
 
 
-def _made_for(source: Path, codegen: tuple[str, ...]) -> dict[str, Any]:
+def _compiled_for(source: Path, machine: tuple[str, ...]) -> dict[str, Any]:
     """Return versions, processor, settings and source digest on which machine code depends."""
     settings = [
         repr(getattr(config.OPT, "_raw_value", config.OPT)),
@@ -396,11 +413,11 @@ def _made_for(source: Path, codegen: tuple[str, ...]) -> dict[str, Any]:
         config.LOOP_VECTORIZE,
     ]
     return {
-        "python": PYTHON,
+        "python": PYTHON_VERSION,
         "platform": sys.platform,
         "numba": numba.__version__,
         "llvmlite": llvmlite.__version__,
-        "target": list(codegen),
+        "target": list(machine),
         "settings": [*settings, CHECKED],
         "sources": source_digest(source),
     }
@@ -417,13 +434,13 @@ _IMPORT = re.compile(
 def source_digest(file: Path) -> str:
     """Digest of the syntax trees of a file and of all package files it imports, 64 hex digits.
 
-    It is read from a file in the folders of machine code: three lines with the digest of the bytes,
+    It is stored in a file beside the machine code: three lines with the digest of the bytes,
     the digest of the trees, and a checksum of both. A new digest is written to the first folder
     that can be written to.
     """
-    folders = own_folders(file)
+    folders = local_folders(file)
     files = sorted(sources(file))
-    byte_digest = _sha256([PYTHON.encode(), *map(_content, files)])
+    byte_digest = _sha256([PYTHON_VERSION.encode(), *map(_content, files)])
     name = f"{file.stem}-{byte_digest[:16]}.sources"
     for folder in (*bundled_folders(), *folders):
         if (tree_digest := _parse_digest(folder.read(name), byte_digest)) is not None:
@@ -452,11 +469,11 @@ def syntax_tree(file: Path) -> str:
     tree = ast.parse(_content(file))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [statement for statement in node.body if not _is_text(statement)]
+            node.body = [statement for statement in node.body if not _is_bare_string(statement)]
     return ast.dump(tree)
 
 
-def _is_text(statement: ast.stmt) -> bool:
+def _is_bare_string(statement: ast.stmt) -> bool:
     """Whether a statement is a bare string: a docstring, or the description of an attribute."""
     return (
         isinstance(statement, ast.Expr)
@@ -469,7 +486,7 @@ def sources(file: Path) -> frozenset[Path]:
     """Return a source file and all package files that it imports, directly or through others."""
     files, unread = {file}, [file]
     while unread:
-        new = _imported(unread.pop()) - files - NOT_FROZEN
+        new = _imported(unread.pop()) - files - NOT_IN_DIGEST
         files |= new
         unread += new
     return frozenset(files)
@@ -502,8 +519,9 @@ def _imported_files(package: str | None, names: str | None, module: str | None) 
     for entry in (names or "").strip("() \n,").split(","):
         name = entry.split()[0] if entry.strip() else ""
         modules = (path / f"{name}.py", path / name / "__init__.py") if is_folder and name else ()
-        itself = (path / "__init__.py",) if is_folder else (path.with_suffix(".py"),)
-        yield from [file for file in (*modules, *itself) if file.is_file()][:1]
+        own_file = (path / "__init__.py",) if is_folder else (path.with_suffix(".py"),)
+        # A name is a module, or else an attribute of the package: the first file that exists.
+        yield from [file for file in (*modules, *own_file) if file.is_file()][:1]
 
 
 def _sha256(parts: list[bytes]) -> str:
@@ -515,10 +533,10 @@ def _sha256(parts: list[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _codegen_of(target: Any, folder: KernelFolder) -> tuple[str, ...]:
-    """Return LLVM's triple, processor and features for the machine code in a folder."""
-    system, name, features = target.codegen().magic_tuple()
-    best = bundled_target() if folder.top == BUNDLED else None
+def _machine_of(target_context: Any, folder: KernelFolder) -> tuple[str, ...]:
+    """Return LLVM's triple, processor and features of the machine code in a folder."""
+    system, name, features = target_context.codegen().magic_tuple()
+    best = bundled_target() if folder.top == BUNDLED_FOLDERS else None
     return (system, best.name, best.features) if best else (system, name, features)
 
 
@@ -528,16 +546,16 @@ def _short_digest(value: Any) -> str:
 
 
 def _result_names(result: Any) -> list[str] | str | None:
-    """Return the name of a result's type for a header; None if ``RESULTS`` lacks the type."""
+    """Return the name of a result's type for a header; None if ``RESULT_TYPES`` lacks the type."""
     if isinstance(result, types.BaseTuple) and not isinstance(result, types.BaseNamedTuple):
         names = [str(element) for element in result]
-        return names if set(names) <= set(RESULTS) else None
-    return str(result) if str(result) in RESULTS else None
+        return names if set(names) <= set(RESULT_TYPES) else None
+    return str(result) if str(result) in RESULT_TYPES else None
 
 
 def _result_type(names: Any) -> Any:
-    """Return the type of a result from its name in a header; None if ``RESULTS`` lacks the name."""
-    elements = [RESULTS.get(name) for name in (names if isinstance(names, list) else [names])]
+    """Return the type of a result from its name in a header; None if ``RESULT_TYPES`` lacks it."""
+    elements = [RESULT_TYPES.get(name) for name in (names if isinstance(names, list) else [names])]
     if None in elements:
         return None
     return types.Tuple(elements) if isinstance(names, list) else elements[0]

@@ -1,9 +1,9 @@
 """Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
-LLVM keeps such a value in a vector register, whatever its loop vectoriser decides. Kernels load it
-from a row of a matrix of four columns or from any index of a vector, add, subtract, multiply and
-divide it by another one or by one number, and store it. With numba switched off the values are
-numpy arrays, and the same functions run in Python with the same results, NaN included. ``select``
+LLVM keeps such a value in a vector register, even in loops that it does not vectorise. Kernels load
+it from a row of a matrix of four columns or from any index of a vector, and store it there. The
+operators + - * / combine it with another one or with one number. With numba switched off the values
+are numpy arrays, and these functions run in Python with identical results, NaN included. ``select``
 and ``exp2_int`` also take a single number, so that one function can be written for both.
 
 With SWORDPLAY_CHECKED, loads and stores raise an error if they leave the array.
@@ -24,7 +24,7 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.core.typing.templates import signature as make_signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from swordplay.compile.jit import CHECKED, DISABLED
+from swordplay.compile.jit import CHECKED, JIT_DISABLED
 
 LANES = 4
 """Doubles in a vector register of 256 bits."""
@@ -103,9 +103,15 @@ def _row_address(context: Any, builder: Any, argument_types: Any, values: Any) -
     """
     array, row = _array_and_index(context, builder, argument_types, values)
     if CHECKED:  # for its bounds check of the last entry; the address is not used
-        last = [row, context.get_constant(types.intp, LANES - 1)]
+        last_entry = [row, context.get_constant(types.intp, LANES - 1)]
         cgutils.get_item_pointer(
-            context, builder, argument_types[0], array, last, wraparound=False, boundscheck=True
+            context,
+            builder,
+            argument_types[0],
+            array,
+            last_entry,
+            wraparound=False,
+            boundscheck=True,
         )
     return builder.gep(builder.bitcast(array.data, _VECTOR.as_pointer()), [row])
 
@@ -152,7 +158,7 @@ def _one_or_four(*argument_types: Any) -> Any:
     return FOUR if FOUR in argument_types else types.float64
 
 
-if DISABLED:
+if JIT_DISABLED:
 
     def load_row(rows: Any, i: int) -> Any:
         """Load row i of a matrix of four columns."""
@@ -167,7 +173,7 @@ if DISABLED:
         return np.full(LANES, number)
 
     def smaller(a: Any, b: Any) -> Any:
-        """``a`` where ``a < b``, else ``b``; so ``b`` if either is NaN."""
+        """``a`` where ``a < b``, else ``b`` (also if either is NaN)."""
         return np.where(a < b, a, b)
 
     def load_at(vector: Any, i: int) -> Any:
@@ -186,9 +192,9 @@ if DISABLED:
         """Return number k of four."""
         return float(numbers[k])
 
-    def select(left: Any, right: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where ``left > right``, else ``no``; so ``no`` if either is NaN."""
-        return np.where(left > right, yes, no)[()]
+    def select(left: Any, right: Any, if_greater: Any, otherwise: Any) -> Any:
+        """``if_greater`` where ``left > right``, else ``otherwise`` (also for NaN)."""
+        return np.where(left > right, if_greater, otherwise)[()]
 
     def exp2_int(shifted: Any) -> Any:
         """2**k for an integer k, given as the double k + 1.5 * 2**52.
@@ -206,6 +212,7 @@ else:
         """Load row i of a matrix of four columns."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            # 8 bytes, not 32: numpy aligns arrays to single doubles
             return builder.load(_row_address(context, builder, signature.args, values), align=8)
 
         return FOUR(_require_contiguous_matrix(rows), i), generate
@@ -232,7 +239,7 @@ else:
 
     @intrinsic
     def smaller(typing_context: Any, a: Any, b: Any) -> Any:
-        """``a`` where ``a < b``, else ``b``; so ``b`` if either is NaN."""
+        """``a`` where ``a < b``, else ``b`` (also if either is NaN)."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             return builder.select(builder.fcmp_ordered("<", *values), *values)
@@ -280,15 +287,15 @@ else:
         return types.float64(FOUR, k), generate
 
     @intrinsic
-    def select(typing_context: Any, left: Any, right: Any, yes: Any, no: Any) -> Any:
-        """``yes`` where ``left > right``, else ``no``; so ``no`` if either is NaN."""
-        result = _one_or_four(left, right, yes, no)
+    def select(typing_context: Any, left: Any, right: Any, if_greater: Any, otherwise: Any) -> Any:
+        """``if_greater`` where ``left > right``, else ``otherwise`` (also for NaN)."""
+        result = _one_or_four(left, right, if_greater, otherwise)
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             operands = [_spread(builder, value) for value in values] if result is FOUR else values
             return builder.select(builder.fcmp_ordered(">", *operands[:2]), *operands[2:])
 
-        return result(left, right, yes, no), generate
+        return result(left, right, if_greater, otherwise), generate
 
     @intrinsic
     def exp2_int(typing_context: Any, shifted: Any) -> Any:
@@ -301,7 +308,8 @@ else:
             double, integer = values[0].type, ir.IntType(64)
             bits = ir.VectorType(integer, LANES) if double == _VECTOR else integer
             bias, shift = (
-                ir.Constant(bits, [n] * LANES if bits is not integer else n) for n in (1023, 52)
+                ir.Constant(bits, [number] * LANES if bits is not integer else number)
+                for number in (1023, 52)
             )
             exponent = builder.add(builder.bitcast(values[0], bits), bias)
             return builder.bitcast(builder.shl(exponent, shift), double)

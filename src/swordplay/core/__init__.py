@@ -1,1 +1,1 @@
-"""What all packages share: types, argument checks, state schema, checkpoints, files and locks."""
+"""Types, argument checks, state schema, checkpoints, files and locks, used by all packages."""

@@ -19,13 +19,13 @@ from swordplay.core.types import Array, Domain, Learner, Loss, Vector
 F = TypeVar("F", bound=Callable[..., Any])
 
 SMALLEST_SIZE = 1e-100
-"""Smallest radius or diameter of a domain: its square, times a squared gradient, is above 0."""
+"""Smallest radius or diameter of a domain: its square times a squared gradient is above 0."""
 LARGEST_SIZE = 1e100
-"""Largest radius or diameter of a domain: its square, times a squared gradient, is finite."""
+"""Largest radius or diameter of a domain: its square times a squared gradient is finite."""
 LARGEST_DIMENSION = 1 << 40
-"""Largest number of coordinates. A point of this length takes eight terabytes; numpy refuses 2^60.
+"""Largest number of coordinates: a point of this length takes eight terabytes.
 
-With the limit a mistyped dimension gets a message that names the argument.
+Without the limit a mistyped dimension would raise an error of numpy that names no argument.
 """
 LARGEST_GRADIENT = 1e150
 """Largest entry of a gradient: squares of larger ones overflow and turn the state into NaN."""
@@ -49,11 +49,11 @@ def short_repr(value: object, limit: int = 80) -> str:
         if len(text) > limit or "\n" in text:
             shape = getattr(value, "shape", None)
             if isinstance(shape, tuple) and shape:
-                start = np.asarray(value).reshape(-1)[:1].tolist()
+                first_values = np.asarray(value).reshape(-1)[:1].tolist()
                 # an object whose conversion yields itself would be described without end
                 beginning = (
-                    f" that begins with {short_repr(start[0], limit // 2)}"
-                    if start and start[0] is not value
+                    f" that begins with {short_repr(first_values[0], limit // 2)}"
+                    if first_values and first_values[0] is not value
                     else ""
                 )
                 return f"{type(value).__name__} of shape {shape}{beginning}"
@@ -100,8 +100,8 @@ def real(name: str, value: Any) -> float:
     except OverflowError:  # an int or a fraction beyond the range of doubles
         number = math.inf
     if not math.isfinite(number):
-        got = short_repr(value) if isinstance(value, int) else number
-        raise ValueError(f"{name} must be finite, got {got}. Give a number such as 1.0.")
+        received = short_repr(value) if isinstance(value, int) else number
+        raise ValueError(f"{name} must be finite, got {received}. Give a number such as 1.0.")
     return number
 
 
@@ -143,9 +143,9 @@ def fraction(name: str, value: Any) -> float:
 
 
 def integer(name: str, value: Any, least: int = 1) -> int:
-    """Check that a value is a whole number of at least ``least``; a float such as 1e5 passes, too.
+    """Check that a value is a whole number of at least ``least``.
 
-    A horizon is often written as 1e5.
+    A float without fraction passes, because a horizon is often written as 1e5.
     """
     if isinstance(value, bool | np.bool_ | np.timedelta64) or not isinstance(
         value, numbers.Integral
@@ -209,14 +209,14 @@ def array(name: str, value: Any, ndim: int | None = None) -> Array:
             for item in objects
             if not is_real(item) or not -LARGEST_INPUT <= item <= LARGEST_INPUT
         ]
-        got = (
+        received = (
             f"{short_repr(invalid[0], 40)} ({type(invalid[0]).__name__})"
             if invalid
             else f"dtype {raw.dtype}"
         )
         raise TypeError(
-            f"{name} must hold real numbers, got {got} in {short_repr(value)}. Convert it to float "
-            "first."
+            f"{name} must hold real numbers, got {received} in {short_repr(value)}. Convert it to "
+            "float first."
         )
     doubles = np.asarray(raw, dtype=np.float64)
     if ndim is not None and doubles.ndim != ndim:
@@ -314,9 +314,9 @@ def check_sparse_indices(name: str, value: Any) -> None:
     # A one-dimensional CSR array is stored as a matrix with one row.
     axis_lengths = value.shape if value.ndim == 2 or starts is None else (1, *value.shape)
     if starts is not None:
-        # Entries of row k (CSR), block row k (BSR) or column k (CSC) are starts[k] to starts[k+1].
+        # Entries of row k (CSR), row k of blocks (BSR) or column k (CSC): starts[k]:starts[k + 1].
         block_height, block_width = getattr(value, "blocksize", (1, 1))
-        groups, index_limit = (
+        group_count, index_limit = (
             (axis_lengths[0] // block_height, axis_lengths[1] // block_width)
             if value.format != "csc"
             else (axis_lengths[1], axis_lengths[0])
@@ -324,7 +324,7 @@ def check_sparse_indices(name: str, value: Any) -> None:
         entries_per_group = np.diff(starts)
         is_valid = (
             len(starts) > 0
-            and len(starts) == groups + 1
+            and len(starts) == group_count + 1
             and starts[0] == 0
             and starts[-1] <= min(len(index_arrays[0]), len(value.data))
         )
@@ -334,20 +334,20 @@ def check_sparse_indices(name: str, value: Any) -> None:
                 "from rows and columns again."
             )
         axis_lengths = (index_limit,)
-    for indices, size in zip(index_arrays, axis_lengths, strict=True):
-        if len(indices) and not 0 <= indices.min() <= indices.max() < size:
-            invalid = indices[(indices < 0) | (indices >= size)][0]
+    for indices, length in zip(index_arrays, axis_lengths, strict=True):
+        if len(indices) and not 0 <= indices.min() <= indices.max() < length:
+            invalid = indices[(indices < 0) | (indices >= length)][0]
             raise ValueError(
                 f"{name} is not a valid {value.format} matrix: it has the index {invalid}, outside "
-                f"0 to {size - 1}. Build it from rows and columns again."
+                f"0 to {length - 1}. Build it from rows and columns again."
             )
 
 
 def explain_overflow(function: F) -> F:
     """Decorate a function so that overflow is reported as a ValueError that names the arguments.
 
-    It is meant for functions that compute constants: each argument may be valid by itself, while
-    its square or product with others overflows, or underflows to 0 in a denominator. Python then
+    It is meant for functions that compute constants. Each argument may be valid by itself, but
+    squares and products of arguments can overflow, or underflow to 0 in a denominator. Python then
     raises an OverflowError or ZeroDivisionError, which names no argument.
     """
 
@@ -381,7 +381,7 @@ def domain(value: Any) -> Domain:
 
 
 def stream(value: Any) -> Iterable[Loss]:
-    """Check that a value is an iterable, of losses."""
+    """Check that a value is iterable; whether it yields losses is not checked."""
     if not isinstance(value, Iterable) or (isinstance(value, np.ndarray) and value.ndim == 0):
         raise TypeError(
             "stream must be an iterable of losses such as sp.LinearStream, "
@@ -392,7 +392,7 @@ def stream(value: Any) -> Iterable[Loss]:
 
 def learner(value: Any) -> Learner:
     """Check that a value has ``decision`` and ``observe``, as learners have."""
-    # The class is asked first: hasattr of the instance would compute the property.
+    # The class comes first: on the instance, hasattr would compute a property such as decision.
     has_decision = hasattr(type(value), "decision") or hasattr(value, "decision")
     if not (has_decision and callable(getattr(value, "observe", None))):
         raise TypeError(

@@ -43,16 +43,17 @@ from swordplay.core.types import State
 MAGIC = b"\x89SWORD\r\n"
 """Signature with which every checkpoint begins."""
 FORMAT_VERSION = 1
-"""Version of the format that this library writes and reads."""
+"""Version of the file format, the only one that is written and read."""
 START_STRUCT = struct.Struct("<8sIIQ")
 """First 24 bytes: signature, format version, header length, size of all bytes."""
 DIGEST_SIZE = 32
 """Bytes of a SHA-256."""
 MIN_SIZE = START_STRUCT.size + DIGEST_SIZE
+"""Bytes of a checkpoint without header and values."""
 MAX_INT_BITS = 2048
-"""Largest ints have 617 decimal digits; Python parses 640 digits under any of its settings."""
+"""Most bits of an int, 617 decimal digits: Python's limit on digits is never below 640."""
 MAX_KIND_LENGTH = 200
-"""Characters of the name of a kind."""
+"""Most characters of a kind."""
 MAX_AXES = 64
 """Largest number of axes of an array, as in numpy 2.
 
@@ -93,7 +94,7 @@ class CheckpointMissing(CheckpointError, FileNotFoundError):
 
 
 def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
-    """Encode a state as bytes; equal states have equal bytes, whatever the order of their entries.
+    """Encode a state as bytes, which do not depend on the order of its entries.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
         entries.append([name, type_, detail])
         raw_values.append(raw)
     header = json.dumps(
-        {"entries": entries, "kind": kind, "library": _library()}, separators=(",", ":")
+        {"entries": entries, "kind": kind, "library": _library_version()}, separators=(",", ":")
     ).encode("ascii")
     size = MIN_SIZE + len(header) + sum(map(len, raw_values))
     content = b"".join(
@@ -139,7 +140,7 @@ def dumps(state: Mapping[str, Any], *, kind: str) -> bytes:
 
 
 def loads(data: bytes | bytearray | memoryview, *, kind: str | None = None) -> State:
-    """Decode the bytes of :func:`dumps` to a state in order of names, with new, writable arrays.
+    """Decode the bytes of :func:`dumps`: entries in order of names, new and writable arrays.
 
     Parameters
     ----------
@@ -218,8 +219,8 @@ def load(path: str | os.PathLike[str], *, kind: str | None = None) -> State:
             raise_error(title, "is not a file", "Give the path that was saved to")
         with open(path, "rb") as file:
             start = file.read(START_STRUCT.size)
-            # checked first, so that a large file of another program is not read into memory
-            check_start(start, os.fstat(file.fileno()).st_size, title)
+            # parsed first, so that a large file of another program is not read into memory
+            parse_start(start, os.fstat(file.fileno()).st_size, title)
             data = start + file.read()
     except FileNotFoundError as error:
         raise CheckpointMissing(
@@ -237,16 +238,16 @@ class Header(NamedTuple):
 
     kind: str
     """Such as ``"track"`` or ``"SwordRegressor"``."""
-    library: str
+    library_version: str
     """Version of swordplay that wrote it."""
 
 
-def header(path: str | os.PathLike[str]) -> Header:
+def read_header(path: str | os.PathLike[str]) -> Header:
     """Read the header of a checkpoint file that :func:`load` has accepted."""
     with open(path, "rb") as file:
-        size = START_STRUCT.unpack(file.read(START_STRUCT.size))[2]
-        entries = json.loads(file.read(size))
-    return Header(entries["kind"], str(entries.get("library", "unknown")))
+        _, _, header_size, _ = START_STRUCT.unpack(file.read(START_STRUCT.size))
+        header = json.loads(file.read(header_size))
+    return Header(header["kind"], str(header.get("library", "unknown")))
 
 
 def _title(path: str | os.PathLike[str]) -> str:
@@ -311,7 +312,7 @@ def parse(data: bytes, kind: str | None, title: str) -> State:
 
     Contents are checked even if the checksum is right, because a program can forge both.
     """
-    version, header_size = check_start(data[: START_STRUCT.size], len(data), title)
+    version, header_size = parse_start(data[: START_STRUCT.size], len(data), title)
     if hashlib.sha256(memoryview(data)[:-DIGEST_SIZE]).digest() != data[-DIGEST_SIZE:]:
         raise_error(
             title,
@@ -327,12 +328,12 @@ def parse(data: bytes, kind: str | None, title: str) -> State:
     offset = START_STRUCT.size + header_size
     if offset > len(data) - DIGEST_SIZE:
         _malformed(title, "its header does not fit")
-    written_by, entries = _parse_header(data[START_STRUCT.size : offset], title)
-    if kind is not None and written_by != kind:
+    saved_kind, entries = _parse_header(data[START_STRUCT.size : offset], title)
+    if kind is not None and saved_kind != kind:
         raise_error(
             title,
-            f"is of kind {short_repr(written_by)}, not {short_repr(kind)}",
-            f"Load it as a {short_repr(written_by)}",
+            f"is of kind {short_repr(saved_kind)}, not {short_repr(kind)}",
+            f"Load it as a {short_repr(saved_kind)}",
         )
     sizes = [_size(entry, title) for entry in entries]
     if sum(sizes) != len(data) - DIGEST_SIZE - offset:
@@ -347,10 +348,10 @@ def parse(data: bytes, kind: str | None, title: str) -> State:
     return state
 
 
-def check_start(start: bytes, size: int, title: str) -> tuple[int, int]:
-    """Return format version and header length from the first 24 bytes, after checking the size.
+def parse_start(start: bytes, size: int, title: str) -> tuple[int, int]:
+    """Return format version and header length from the first 24 bytes.
 
-    ``size`` is the number of all bytes: if it is not the declared one, an error is raised.
+    ``size`` is the number of all bytes. If the declared size differs, an error is raised.
     """
     if start[: len(MAGIC)] != MAGIC[: len(start)]:
         raise_error(title, "is not a checkpoint of swordplay", "Check the path")
@@ -426,7 +427,7 @@ def _decode(entry: list[Any], data: bytes, offset: int, title: str) -> Any:
 
 
 @functools.cache
-def _library() -> str:
+def _library_version() -> str:
     """Return the version of this library for a header; loading ignores the version there."""
     try:
         return metadata.version("swordplay")

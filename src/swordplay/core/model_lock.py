@@ -4,9 +4,9 @@ Kernels release Python's global lock while they run, so without this two threads
 the same arrays.
 
 A fork waits up to ten seconds for running calls to end, so that the child's models are consistent.
-The models of the child get new, free locks. If a call runs for longer, the fork happens all the
-same, because Python allows no hook to refuse it, and because the call may itself be waiting for the
-fork. Only the child's copies of models whose calls were running may then be inconsistent.
+The models of the child get new, free locks. If a call runs for longer, the fork happens
+nevertheless: no hook of Python can refuse it, and the call may itself be waiting for the fork. Only
+the child's copies of models whose calls were running may then be inconsistent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Self, TypeVar, cast
 F = TypeVar("F", bound=Callable[..., Any])
 
 FORK_TIMEOUT_SECONDS = 10.0
-"""How long a fork waits for running calls to end before it happens all the same."""
+"""How long a fork waits for running calls to end; then it happens nevertheless."""
 
 
 def with_lock(method: F) -> F:
@@ -77,7 +77,7 @@ class LockedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            # the second argument makes references to the object itself stay references
+            # The second argument keeps references to the object itself as references to it.
             return copy.deepcopy(self._copied_attributes(), {id(self): self})
 
     def _copied_attributes(self) -> dict[str, Any]:
@@ -107,9 +107,9 @@ class _Models:
     def acquire(self) -> None:
         """Acquire the locks of all models, so that no call is running during a fork.
 
-        All locks or none are held while this waits: if a model is busy, the acquired locks are
-        released until its call ends, as that call may need them. After ``FORK_TIMEOUT_SECONDS``
-        this returns with the locks of all models that are not busy.
+        If a call is running on a model, all acquired locks are released until the call ends,
+        because it may need them. After ``FORK_TIMEOUT_SECONDS`` this returns with the locks of the
+        models on which no call is running.
         """
         deadline = time.monotonic() + FORK_TIMEOUT_SECONDS
         while True:
@@ -132,7 +132,7 @@ class _Models:
             self._acquired.pop().release()
 
     def renew(self) -> None:
-        """Make new locks in the child, which has none of the threads that hold the old ones."""
+        """Make new locks in the child, where the threads that hold the old ones do not exist."""
         self._acquired.clear()
         for model in self.all():
             model._lock = threading.RLock()

@@ -9,8 +9,8 @@ annotations declare the values that each field may hold::
 
 :func:`save` turns it into a flat dictionary of arrays and numbers (``weights``, ``rate.value``),
 :func:`load` checks such a dictionary against the declarations and makes the named tuple again.
-Axes are declared by name: the first array with an axis ``experts`` sets the length of that axis,
-and all other arrays with an axis of this name must have the same length there.
+Axes are declared by name. The first array with an axis ``experts`` sets the length of that axis;
+all other arrays with an axis of this name must have the same length there.
 
 A saved dictionary also holds the settings of its learner, under names that begin with
 ``settings.`` (:func:`flatten_settings`). It is only loaded into a learner with the same settings.
@@ -32,21 +32,21 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import Array, State
 
-S = TypeVar("S")
-Sizes = Mapping[str, int] | None
-"""Lengths of axes by name."""
+StateT = TypeVar("StateT")
+AxisLengths = Mapping[str, int] | None
+"""Lengths of axes by name; None if no length is given."""
 
 MAX_MAGNITUDE = 1e300
-"""Largest magnitude of numbers whose declaration sets no other limit."""
+"""Largest magnitude of a number without a declared limit; doubles overflow at 1.8e308."""
 MAX_ROUNDS = 2.0**53
 """Largest number of rounds: doubles represent all whole numbers up to 2^53 exactly."""
 DAMAGED = "The state is damaged: load an earlier one."
-"""End of the message about a state that no learner can have saved."""
+"""Remedy in messages about a state that no learner can have saved."""
 SAME_KIND_REMEDY = "Load a state that the same kind of learner saved."
-"""End of the message about a state with other entries than the learner has."""
+"""Remedy in messages about a state whose entries are not those of the learner."""
 
 ROUNDING_TOLERANCE = 1e-6
-"""Largest relative rounding error that a saved sum may have."""
+"""Relative rounding error allowed in saved sums and matrices."""
 
 SETTINGS_PREFIX = "settings."
 """Prefix of the settings in a saved state."""
@@ -102,11 +102,11 @@ def array(
 
 
 ROUND_COUNT = Field(0.0, MAX_ROUNDS, whole=True)
-"""A number of rounds."""
+"""Number of rounds, or an array of such numbers."""
 OBSERVED_ROUNDS = number(0.0, MAX_ROUNDS / 2.0, whole=True)
-"""Rounds that a learner has observed, small enough for all further rounds to be counted."""
+"""Number of rounds that a learner has observed; half of the limit is left for further rounds."""
 ROW_COUNT = Field(0.0, 2.0**50, whole=True)
-"""A number of rows of a table, small enough for all further rows to be counted."""
+"""Number of rows of a table; 7/8 of the range of exact whole numbers is left for further rows."""
 
 
 @functools.cache
@@ -138,7 +138,7 @@ def _declaration(hint: Any) -> Any:
 
 
 def ranges(kind: Any) -> dict[str, Field]:
-    """Return the fields of a named tuple without shapes, to check arrays that stack many states."""
+    """Return the ranges of a named tuple's fields without shapes, as arrays may stack states."""
     return {
         name: field._replace(shape=None)
         for name, field in schema(kind).items()
@@ -179,26 +179,30 @@ def _save_into(flat: State, name: str, value: Any) -> None:
 
 @overload
 def load(
-    kind: type[S], saved: Mapping[str, Any], sizes: Sizes = None, *, prefix: str = ""
-) -> S: ...
+    kind: type[StateT],
+    saved: Mapping[str, Any],
+    axis_lengths: AxisLengths = None,
+    *,
+    prefix: str = "",
+) -> StateT: ...
 
 
 @overload
 def load(
-    kind: S,
+    kind: StateT,
     saved: Mapping[str, Any],
-    sizes: Sizes = None,
+    axis_lengths: AxisLengths = None,
     *,
     free_axes: Collection[str] = (),
     trusted: bool = False,
     prefix: str = "",
-) -> S: ...
+) -> StateT: ...
 
 
 def load(
     kind: Any,
     saved: Mapping[str, Any],
-    sizes: Sizes = None,
+    axis_lengths: AxisLengths = None,
     *,
     free_axes: Collection[str] = (),
     trusted: bool = False,
@@ -209,14 +213,14 @@ def load(
     Parameters
     ----------
     kind
-        The class of the state, or a state of that class as an example. An example also sets the
-        classes of fields whose annotations leave them open, the lengths of axes, and which
-        optional entries are required: those that it has.
+        The class of the state, or a state of that class as an example. The example then sets the
+        lengths of axes, and the classes of fields whose annotations name none. The optional entries
+        that it has are required.
     saved
         Entries by name; an entry that ``kind`` does not have is an error.
-    sizes
-        Lengths of axes by name. An axis that is not listed gets its length from the first array
-        that has it, separately in each element of a tuple.
+    axis_lengths
+        Lengths of axes by name. Any other axis gets its length from the first array that has it,
+        separately in each element of a tuple.
     free_axes
         Axes whose lengths may differ from those of the example.
     trusted
@@ -226,7 +230,7 @@ def load(
 
     Returns
     -------
-    S
+    StateT
         The named tuple; its arrays are new, of double precision.
 
     Raises
@@ -245,7 +249,7 @@ def load(
     reader = _Reader(saved, prefix, free_axes, trusted)
     if not isinstance(kind, type):
         reader.free_axis_of_length = _free_axis_of_length(kind, free_axes)
-    state = reader.read(kind, "", dict(sizes or {}))
+    state = reader.read(kind, "", dict(axis_lengths or {}))
     if reader.missing:
         raise ValueError(f"state lacks {sorted(reader.missing)}. {SAME_KIND_REMEDY}")
     if unknown := sorted(f"{prefix}{name}" for name in saved.keys() - reader.names_read):
@@ -277,7 +281,7 @@ class _Reader:
         self.free_axis_of_length: dict[int, str] = {}
         """Names of the free axes, by their lengths in the example."""
 
-    def read(self, kind: Any, prefix: str, sizes: dict[str, int]) -> Any:
+    def read(self, kind: Any, prefix: str, axis_lengths: dict[str, int]) -> Any:
         """Read the named tuple whose entries begin with ``prefix``; fields of bad entries are None.
 
         ``kind`` is a class or an example, as in :func:`load`.
@@ -286,28 +290,28 @@ class _Reader:
         return kind(
             **{
                 name: self._field(
-                    declared, getattr(example, name, _NO_EXAMPLE), f"{prefix}{name}", sizes
+                    declared, getattr(example, name, _NO_EXAMPLE), f"{prefix}{name}", axis_lengths
                 )
                 for name, declared in schema(kind).items()
             }
         )
 
-    def _field(self, declared: Any, example: Any, name: str, sizes: dict[str, int]) -> Any:
+    def _field(self, declared: Any, example: Any, name: str, axis_lengths: dict[str, int]) -> Any:
         """Read the field ``name``, whose class is that of the example, or else that declared.
 
         An example of None is an optional entry that this learner does not have.
         """
         # nested named tuples and tuples of numbers or arrays, known from the example
         if hasattr(example, "_fields"):
-            return self.read(example, f"{name}.", sizes)
+            return self.read(example, f"{name}.", axis_lengths)
         if isinstance(example, tuple) and not isinstance(declared, Field):
             return tuple(
-                self._field(None, element, f"{name}.{index}", dict(sizes))
+                self._field(None, element, f"{name}.{index}", dict(axis_lengths))
                 for index, element in enumerate(example)
             )
         # a tuple of named tuples, declared as [kind]
         if isinstance(declared, list):
-            return self._elements(declared[0], name, sizes)
+            return self._elements(declared[0], name, axis_lengths)
         # a nested named tuple, known from its declaration; or a number or array
         is_declared = declared is not None
         if declared is None and example is not None:
@@ -315,7 +319,7 @@ class _Reader:
         if declared is None:
             return None
         if not isinstance(declared, Field):
-            return self.read(declared, f"{name}.", sizes)
+            return self.read(declared, f"{name}.", axis_lengths)
         if example is None:
             return None
         if isinstance(example, np.ndarray):
@@ -326,19 +330,21 @@ class _Reader:
                 # example is taken for that free axis; all others keep their lengths.
                 shape = tuple(self.free_axis_of_length.get(size, size) for size in example.shape)
                 declared = declared._replace(shape=shape)
-            for axis, size in zip(declared.shape or (), example.shape, strict=True):
+            for axis, length in zip(declared.shape or (), example.shape, strict=True):
                 if isinstance(axis, str) and axis not in self.free_axes:
-                    sizes.setdefault(axis, size)
-        return self._entry(declared, name, sizes, required=example is not _NO_EXAMPLE)
+                    axis_lengths.setdefault(axis, length)
+        return self._entry(declared, name, axis_lengths, required=example is not _NO_EXAMPLE)
 
-    def _elements(self, kind: Any, name: str, sizes: dict[str, int]) -> tuple[Any, ...]:
+    def _elements(self, kind: Any, name: str, axis_lengths: dict[str, int]) -> tuple[Any, ...]:
         """Read the elements ``name.0``, ``name.1``, ... up to the first that has no entries."""
         elements: list[Any] = []
         while any(str(key).startswith(f"{name}.{len(elements)}.") for key in self.saved):
-            elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(sizes)))
+            elements.append(self.read(kind, f"{name}.{len(elements)}.", dict(axis_lengths)))
         return tuple(elements)
 
-    def _entry(self, field: Field, name: str, sizes: dict[str, int], *, required: bool) -> Any:
+    def _entry(
+        self, field: Field, name: str, axis_lengths: dict[str, int], *, required: bool
+    ) -> Any:
         """Read one value: a new array, an int or a float."""
         if name not in self.saved:
             if required or not field.optional:
@@ -349,7 +355,7 @@ class _Reader:
         if self.trusted:
             field = field._replace(low=-np.inf, high=np.inf, semidefinite=False)
         try:
-            check(self.message_prefix + name, value, field, sizes)
+            check(self.message_prefix + name, value, field, axis_lengths)
         except ValueError as error:
             self.error = self.error or error
             return None
@@ -359,18 +365,18 @@ class _Reader:
 
 
 def _free_axis_of_length(example: Any, free_axes: Collection[str]) -> dict[int, str]:
-    """Return the names of free axes by their lengths in an example, elements of tuples left out."""
-    names: dict[int, str] = {}
+    """Return the names of free axes by length in an example; tuples are not searched."""
+    axis_of_length: dict[int, str] = {}
     kind: Any = type(example)
     for name, declared in schema(kind).items():
         value = getattr(example, name)
         if hasattr(value, "_fields"):
-            names = _free_axis_of_length(value, free_axes) | names
+            axis_of_length = _free_axis_of_length(value, free_axes) | axis_of_length
         elif isinstance(declared, Field) and declared.shape and isinstance(value, np.ndarray):
-            for axis, size in zip(declared.shape, value.shape, strict=True):
+            for axis, length in zip(declared.shape, value.shape, strict=True):
                 if isinstance(axis, str) and axis in free_axes:
-                    names[size] = axis
-    return names
+                    axis_of_length[length] = axis
+    return axis_of_length
 
 
 def _field_like(example: Any) -> Field:
@@ -382,7 +388,7 @@ def _field_like(example: Any) -> Field:
 # ------------------------------------------------------------------- checking
 
 
-def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = None) -> None:
+def check(name: str, values: Any, field: Field, axis_lengths: dict[str, int] | None = None) -> None:
     """Check a number or an array against its declaration.
 
     Parameters
@@ -393,8 +399,8 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
         The saved number or array.
     field
         Range and shape that it must have.
-    sizes
-        Known lengths of axes by name, to which the axes of ``values`` are added.
+    axis_lengths
+        Known lengths of axes by name. Those of ``values`` are added.
 
     Raises
     ------
@@ -409,7 +415,8 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
     ):
         return  # numpy needs ten times as long for a single number, and states hold thousands
     if type(values) is int and not -(2**63) <= values < 2**63:
-        # numpy's integers end there; as a double the number fails the check of the range below
+        # numpy has no larger integers. The number is converted to a double, which the check of the
+        # range below refuses; it is clipped because doubles overflow at 1.8e308.
         values = float(min(max(values, -(10**308)), 10**308))
     try:
         raw = np.asarray(values)
@@ -418,7 +425,7 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
     if raw.dtype.kind not in "fiu":  # numpy would convert numbers in quotes and booleans
         raise _not_numbers(name, values)
     if field.shape is not None:
-        _check_shape(name, raw.shape, field.shape, {} if sizes is None else sizes)
+        _check_shape(name, raw.shape, field.shape, {} if axis_lengths is None else axis_lengths)
     numbers = np.asarray(raw, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         is_valid = (numbers >= field.low) & (numbers <= field.high)
@@ -427,7 +434,7 @@ def check(name: str, values: Any, field: Field, sizes: dict[str, int] | None = N
     if field.nan:
         is_valid |= np.isnan(numbers)
     if not is_valid.all():
-        index = tuple(int(k) for k in np.argwhere(~is_valid)[0])
+        index = tuple(int(i) for i in np.argwhere(~is_valid)[0])
         noun = "whole numbers" if field.whole else "numbers"
         position = f" at {index if len(index) > 1 else index[0]}" if index else ""
         raise ValueError(
@@ -463,23 +470,25 @@ def _not_numbers(name: str, values: Any) -> ValueError:
 
 
 def _check_shape(
-    name: str, shape: tuple[int, ...], declared: tuple[int | str, ...], sizes: dict[str, int]
+    name: str, shape: tuple[int, ...], declared: tuple[int | str, ...], axis_lengths: dict[str, int]
 ) -> None:
-    """Check a shape against the declared lengths or names of axes; adds new axes to ``sizes``."""
+    """Check a shape against the declared axes; add the lengths of new axes to ``axis_lengths``."""
     if not declared:
         if shape:
             raise damaged(f"state[{name!r}] must be one number, got an array of shape {shape}")
         return
     if len(shape) == len(declared):
         expected = tuple(
-            sizes.setdefault(axis, size) if isinstance(axis, str) else axis
+            axis_lengths.setdefault(axis, size) if isinstance(axis, str) else axis
             for axis, size in zip(declared, shape, strict=True)
         )
         if expected == shape:
             return
         expected_text = str(expected)
     else:
-        expected_text = f"({', '.join(str(sizes.get(str(axis), axis)) for axis in declared)})"
+        expected_text = (
+            f"({', '.join(str(axis_lengths.get(str(axis), axis)) for axis in declared)})"
+        )
     raise ValueError(
         f"state[{name!r}] must have shape {expected_text}, got {shape}. Make the learner with the "
         "settings it was saved with."
@@ -487,7 +496,7 @@ def _check_shape(
 
 
 def check_number(name: str, value: Any, field: Field) -> None:
-    """Check a single number against its declaration; an array is refused, whatever its size.
+    """Check a single number against its declaration; every array is refused.
 
     Raises
     ------
@@ -645,7 +654,7 @@ def fits_json(value: Any, shape: Any) -> bool:
         if type(value) is not shape:
             return False
         if isinstance(value, str):
-            return _is_text(value)
+            return _is_utf8_text(value)
         return not isinstance(value, float) or math.isfinite(value)
     if isinstance(shape, str):
         return type(value) is str and value == shape
@@ -669,9 +678,9 @@ def fits_json(value: Any, shape: Any) -> bool:
     return type(value) is list and len(value) == len(shape) and all(map(fits_json, value, shape))
 
 
-def _is_text(text: str) -> bool:
-    """Whether a string can be encoded in UTF-8: JSON can hold halves of surrogate pairs."""
-    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+def _is_utf8_text(text: str) -> bool:
+    """Whether a string can be encoded in UTF-8: a half of a surrogate pair, as in JSON, cannot."""
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 # ------------------------------------------------------------------- settings
@@ -708,9 +717,9 @@ def _settings_of(part: Any, path: str) -> State:
     # functions and classes have a __qualname__, other objects get that of their class
     class_name = getattr(part, "__qualname__", type(part).__qualname__)
     has_settings = isinstance(part, HasSettings) and callable(part.settings)
-    own = part.settings() if has_settings else {}
+    part_settings = part.settings() if has_settings else {}
     return {path: class_name} | flatten_settings(
-        {f"{path}.{name}": value for name, value in own.items()}
+        {f"{path}.{name}": value for name, value in part_settings.items()}
     )
 
 
@@ -750,7 +759,7 @@ def _(value: Any, path: str) -> State:
 
 
 def settings_entries(flat: Mapping[str, Any]) -> State:
-    """Write settings as entries of a state; a string becomes part of the name of its entry.
+    """Convert flat settings to entries of a state; a string becomes part of the entry's name.
 
     >>> settings_entries({"rate": "SelfConfident", "rate.cap": 0.5})
     {'settings.rate=SelfConfident': 1, 'settings.rate.cap': 0.5}
@@ -768,7 +777,7 @@ def settings_entries(flat: Mapping[str, Any]) -> State:
 
 def split_settings(state: Mapping[str, Any]) -> tuple[State, State]:
     """Split a saved dictionary into the state without settings, and the settings by path."""
-    own: State = {}
+    entries: State = {}
     flat: State = {}
     for name, value in state.items():
         if str(name).startswith(SETTINGS_PREFIX):
@@ -776,8 +785,8 @@ def split_settings(state: Mapping[str, Any]) -> tuple[State, State]:
             path, equals_sign, text = name.removeprefix(SETTINGS_PREFIX).partition("=")
             flat |= _settings_of(text if equals_sign else value, path)
         else:
-            own[name] = value
-    return own, flat
+            entries[name] = value
+    return entries, flat
 
 
 def describe_settings(flat: Mapping[str, Any]) -> list[str]:
@@ -797,14 +806,18 @@ def _setting_text(value: Any) -> str:
 
 
 def settings_differences(saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
-    """Describe the differences between saved settings and those of a learner; "" if there is none.
+    """Describe how saved settings differ from those of a learner; "" if they do not.
 
-    If ``saved`` has no entry ``learner``, only the settings that it has are compared.
+    If ``saved`` has no entry ``learner``, only the settings in ``saved`` are compared.
     """
     paths = sorted(saved.keys() | present.keys() if "learner" in saved else saved.keys())
-    differ = [path for path in paths if not _is_same(saved.get(path), present.get(path))]
-    # Another learner, or a part of another class, has other settings as well: these are left out.
-    listed = [path for path in differ if not any(path.startswith(f"{other}.") for other in differ)]
+    differing = [path for path in paths if not _is_same(saved.get(path), present.get(path))]
+    # If the class of a part differs, its own settings are not compared.
+    listed = [
+        path
+        for path in differing
+        if not any(path.startswith(f"{outer_path}.") for outer_path in differing)
+    ]
     listed = ["learner"] if "learner" in listed else listed
     lines = [_difference(path, saved, present) for path in listed[:MAX_LISTED_DIFFERENCES]]
     unlisted = len(listed) - MAX_LISTED_DIFFERENCES
@@ -819,15 +832,20 @@ def _is_same(saved: Any, present: Any) -> bool:
 
 
 def _difference(path: str, saved: Mapping[str, Any], present: Mapping[str, Any]) -> str:
-    """Describe the difference in one setting; of two long arrays, the first entry that differs."""
+    """Describe the difference in one setting; for long arrays, that in the first unequal entry."""
     saved_text, present_text = _setting_repr(saved, path), _setting_repr(present, path)
-    old, new = np.asarray(saved.get(path)), np.asarray(present.get(path))
-    if saved_text != present_text or old.shape != new.shape or not old.ndim:
+    saved_array, present_array = np.asarray(saved.get(path)), np.asarray(present.get(path))
+    has_same_text = saved_text == present_text
+    if not has_same_text or saved_array.shape != present_array.shape or not saved_array.ndim:
         return f"{path} was {saved_text} and is {present_text} here"
-    # NaN != NaN, and x == x is False only for NaN: entries that are NaN in both do not differ
-    is_different = (old != new) & ((old == old) | (new == new))
-    index = tuple(int(k) for k in np.argwhere(is_different)[0])
-    return f"{path}[{', '.join(map(str, index))}] was {old[index]} and is {new[index]} here"
+    # Entries that are NaN in both arrays count as equal.
+    is_nan_in_both = (saved_array != saved_array) & (present_array != present_array)
+    is_different = (saved_array != present_array) & ~is_nan_in_both
+    index = tuple(int(i) for i in np.argwhere(is_different)[0])
+    return (
+        f"{path}[{', '.join(map(str, index))}] was {saved_array[index]} and is "
+        f"{present_array[index]} here"
+    )
 
 
 def _setting_repr(flat: Mapping[str, Any], path: str) -> str:

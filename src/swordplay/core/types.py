@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 """Points with any leading axes, shape ``(..., d)``, or values, shape ``(...,)``."""
 Vector = NDArray[np.float64]
-"""Shape ``(d,)`` or ``(N,)``."""
+"""One axis: a point, shape ``(d,)``, or one number for each of N experts, shape ``(N,)``."""
 Matrix = NDArray[np.float64]
-"""Shape ``(N, d)`` or ``(T, d)``."""
+"""Two axes: one point for each of N experts, ``(N, d)``, or of T rounds, ``(T, d)``."""
 Gradient = Callable[[Array], Array]
 """Maps points ``(..., d)`` to gradients ``(..., d)``."""
 State = dict[str, Any]

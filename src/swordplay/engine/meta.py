@@ -35,9 +35,9 @@ from swordplay.engine.scalar_functions import (
     loss_value_in_loop,
 )
 from swordplay.engine.step_sizes import start_constant_steps, update_steps
-from swordplay.parts.metas.optimism import TIED
+from swordplay.parts.metas.optimism import TIED_TRUST
 from swordplay.parts.metas.optimistic_hedge import SMALLEST_WEIGHT
-from swordplay.parts.rates import TIE
+from swordplay.parts.rates import TIE_TOLERANCE
 
 MAX_BOUNDED_EXPONENT = 100.0
 """Largest exponent for which weights are computed without subtracting the least sum first."""
@@ -243,9 +243,9 @@ def update_learning_rate(
     if settings[SETTING.rate_rule] == DOUBLING:
         scalars[SCALAR.rate_total] += gradient_error
         total, level = scalars[SCALAR.rate_total], scalars[SCALAR.rate_level]
-        if total <= level * (1.0 + TIE):
+        if total <= level * (1.0 + TIE_TOLERANCE):
             return False
-        doublings = math.ceil(math.log2(total) - math.log2(level) - TIE)
+        doublings = math.ceil(math.log2(total) - math.log2(level) - TIE_TOLERANCE)
         level = math.ldexp(level, int(doublings))
         scalars[SCALAR.rate_level] = level
         scalars[SCALAR.learning_rate] = min(
@@ -308,8 +308,8 @@ def update_trust(learner: LearnerArrays, products: RowProducts, slope: float) ->
 @inline
 def trust(rate: float, difference: float, magnitude: float) -> float:
     """1 / (1 + exp(rate * difference)); 1/2 for equal errors, as in ``metas.optimism``."""
-    if abs(difference) <= TIE * magnitude:
-        return TIED
+    if abs(difference) <= TIE_TOLERANCE * magnitude:
+        return TIED_TRUST
     score = rate * difference
     small = exp_negative(-abs(score))
     return (small if score >= 0.0 else 1.0) / (1.0 + small)

@@ -1,1 +1,1 @@
-"""Estimators: the engine in the clothes of scikit-learn and river."""
+"""Estimators for scikit-learn and river, and the models behind them."""

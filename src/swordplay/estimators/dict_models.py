@@ -173,8 +173,8 @@ class DictModel(ModelReport, SavedModel):
         """
 
     @abstractmethod
-    def askable(self) -> DeferredRows:
-        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
+    def deferred_rows(self) -> DeferredRows:
+        """Return the adapter that :class:`swordplay.late.LateModel` uses."""
 
     def _row(self, x: Features, values: list[float]) -> Vector:
         return self._rows.row(x, values) if self._rows.places else NOTHING
@@ -299,9 +299,9 @@ class DictRegressor(DictModel):
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
-    def askable(self) -> DeferredRows:
-        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
-        return DictDeferredRows(self, of_classes=False)
+    def deferred_rows(self) -> DeferredRows:
+        """Return the adapter that :class:`swordplay.late.LateModel` uses."""
+        return DictDeferredRows(self, predicts_labels=False)
 
     @locks_itself
     def predict_one(self, x: Features) -> Any:
@@ -459,9 +459,9 @@ class DictClassifier(DictModel):
         """
         self._intervals.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
 
-    def askable(self) -> DeferredRows:
-        """What :class:`swordplay.late.LateModel` asks in place of the estimator itself."""
-        return DictDeferredRows(self, of_classes=True)
+    def deferred_rows(self) -> DeferredRows:
+        """Return the adapter that :class:`swordplay.late.LateModel` uses."""
+        return DictDeferredRows(self, predicts_labels=True)
 
     @locks_itself
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:

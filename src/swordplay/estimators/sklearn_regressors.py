@@ -142,11 +142,11 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
         predictions = np.asarray(learn_in_chunks(self.model_, rows, targets))
         return predictions, self._intervals.interval_then_learn(level, predictions, targets, rows)
 
-    def askable(self) -> DeferredRows:
+    def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
         from swordplay.estimators.deferred_rows import ArrayDeferredRows
 
-        return ArrayDeferredRows(self, of_classes=False)
+        return ArrayDeferredRows(self, predicts_labels=False)
 
     def _check_raw_targets(self, y: Any) -> None:
         check_numeric("y", y)
@@ -154,7 +154,9 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
     def _check_targets(
         self, y: Any, *, fresh: bool, classes: Any = None, accepts_new: bool = False
     ) -> Vector:
-        return np.asarray(check_magnitudes("y", arguments.as_doubles("y", y)))
+        if type(y) is not np.ndarray or y.dtype != np.float64:
+            y = arguments.as_doubles("y", y)
+        return np.asarray(check_magnitudes("y", y))
 
     def _learn_rows(
         self,

@@ -1,4 +1,1 @@
-"""The parts that learners are made of: domains, losses, streams, pools, rates, experts, metas.
-
-And the learners themselves.
-"""
+"""Readable learners and their parts: domains, losses, streams, pools, rates, experts, metas."""

@@ -13,21 +13,21 @@ from numpy.typing import NDArray
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Vector
 
-ON_THE_DOMAIN = 1e-12
-"""A point this near to the domain counts as one of it, relative to diameter plus norm of centre."""
+OUTSIDE_TOLERANCE = 1e-12
+"""Distance up to which a point outside counts as inside, relative to diameter + norm(centre)."""
 
 
 def checked_points(name: str, value: Any, dim: int) -> Array:
-    """Check that a value is an array of points, shape ``(..., dim)``; NaN is not checked."""
-    clean = value if isinstance(value, np.ndarray) else arguments.without_mask(name, value)
-    if clean.dtype != np.float64:
-        clean = arguments.array(name, clean)
-    if clean.ndim == 0 or clean.shape[-1] != dim:
+    """Check that a value is an array of points, shape ``(..., dim)``; it may hold NaN."""
+    points = value if isinstance(value, np.ndarray) else arguments.without_mask(name, value)
+    if points.dtype != np.float64:
+        points = arguments.array(name, points)
+    if points.ndim == 0 or points.shape[-1] != dim:
         raise ValueError(
-            f"{name} must have shape (..., {dim}), got {clean.shape}. The last axis holds the "
+            f"{name} must have shape (..., {dim}), got {points.shape}. The last axis holds the "
             f"{dim} coordinate(s)."
         )
-    return clean
+    return points
 
 
 class Ball:
@@ -130,9 +130,9 @@ class Box:
         self.upper: Vector = arguments.vector(
             "upper", np.atleast_1d(arguments.without_mask("upper", upper)), len(self.lower)
         ).copy()
-        bad_axes = np.flatnonzero(self.lower > self.upper)
-        if bad_axes.size:
-            j = int(bad_axes[0])
+        reversed_axes = np.flatnonzero(self.lower > self.upper)
+        if reversed_axes.size:
+            j = int(reversed_axes[0])
             raise ValueError(
                 f"lower must not exceed upper, got lower[{j}] = {self.lower[j]} > upper[{j}] = "
                 f"{self.upper[j]}. Swap or correct them."
@@ -155,7 +155,7 @@ class Box:
         return f"Box({self.lower.tolist()}, {self.upper.tolist()})"
 
     def settings(self) -> Mapping[str, Any]:
-        """Both corners. A learner saves centre and diameter, which do not determine a box."""
+        """Both corners, saved with a state; centre and diameter do not determine a box."""
         return {"lower": self.lower, "upper": self.upper}
 
     def project(self, points: Array) -> Array:
@@ -220,13 +220,13 @@ class Simplex:
         points = checked_points("points", points, self.dim)
         if not np.isfinite(points).all():
             arguments.check_finite("points", points)
-        # The projection does not change when all coordinates are shifted. With the largest at 0 all
-        # terms of the cumulative sum have one sign, so that it has no cancellation.
+        # Adding a constant to all coordinates does not change the projection. With the largest
+        # coordinate at 0 all terms of the cumulative sum have one sign and do not cancel.
         shifted = points - points.max(axis=-1, keepdims=True)
         descending = -np.sort(-shifted, axis=-1)
         excess = np.cumsum(descending, axis=-1) - self.total
         ranks = np.arange(1, self.dim + 1)
-        # Number of positive coordinates of the projection, at least 1: the largest ones of x.
+        # Number of positive coordinates of the projection, at least 1; they are the largest of x.
         count = (descending - excess / ranks > 0).sum(axis=-1, keepdims=True)
         threshold = np.take_along_axis(excess, count - 1, axis=-1) / count  # θ
         return np.asarray(np.maximum(shifted - threshold, 0.0))
@@ -265,7 +265,7 @@ class Shrunken:
         return f"Shrunken({self.domain!r}, {self.factor})"
 
     def settings(self) -> Mapping[str, Any]:
-        """Domain and scale factor, saved with a state."""
+        """Constructor arguments, saved with a learner's state."""
         return {"domain": self.domain, "factor": self.factor}
 
     @property
@@ -307,8 +307,9 @@ class Shrunken:
 def reach(domain: Domain) -> float:
     r"""Upper bound on the distance of a point from the centre, :math:`\max_{x \in X} \|x - c\|`."""
     box = enclosing_box(domain)
-    to_corner = np.linalg.norm(np.maximum(box.upper - domain.center, domain.center - box.lower))
-    return min(float(domain.diameter), float(to_corner))
+    # norm of the vector to the farthest corner of the box
+    box_reach = np.linalg.norm(np.maximum(box.upper - domain.center, domain.center - box.lower))
+    return min(float(domain.diameter), float(box_reach))
 
 
 @reach.register
@@ -335,6 +336,7 @@ def enclosing_box(domain: Domain) -> Box:
     """Smallest box that contains the domain; in one dimension the domain itself."""
     axes = np.eye(domain.dim)
     lower, upper = -domain.support(-axes), domain.support(axes)
+    # np.minimum: where the domain is flat, rounding can put lower above upper.
     return Box(np.minimum(lower, upper), upper)
 
 

@@ -18,7 +18,7 @@ PSD_TOLERANCE = 1e-10
 
 
 def gradient_of(loss: Any) -> Gradient:
-    """Return the gradient field of a loss, each answer checked by :func:`loss_answer`."""
+    """Return the gradient of a loss as a function that checks each answer (:func:`loss_answer`)."""
     if not callable(getattr(loss, "gradient", None)):
         raise arguments.loss_type_error(loss)
     return lambda points: loss_answer(loss, "gradient", points)
@@ -35,22 +35,24 @@ def loss_answer(
     Parameters
     ----------
     loss
-        The loss that is asked.
+        The loss that is evaluated.
     method
         ``"gradient"`` for an answer of shape ``(..., d)``, ``"value"`` for one of shape ``(...,)``.
     points
         Shape ``(..., d)``; the loss gets a read-only view.
     largest
-        Entries of the answer of a larger magnitude are refused, as are those that are not finite.
+        Entries of a larger magnitude are refused, as are NaN and infinity.
     """
     function = getattr(loss, method, None)
     if not callable(function):
         raise arguments.loss_type_error(loss)
     view = points.view()
-    view.flags.writeable = False  # the points are the learner's own
+    view.flags.writeable = False  # a loss must not change the points of the learner
     raw = function(view)
     try:
-        answer = np.array(raw, dtype=np.float64)  # a copy: the loss may use its array again
+        answer = np.array(
+            raw, dtype=np.float64
+        )  # a copy, as the loss may overwrite its array later
     except (TypeError, ValueError):
         raise TypeError(
             f"loss.{method} must return numbers, got {arguments.short_repr(raw)}. Return one "
@@ -58,16 +60,16 @@ def loss_answer(
         ) from None
     expected = points.shape if method == "gradient" else points.shape[:-1]
     if answer.shape != expected:
-        same = ": the same shape" if method == "gradient" else ""
+        shape_hint = ": the same shape" if method == "gradient" else ""
         raise ValueError(
             f"loss.{method} returned shape {answer.shape} for points of shape {points.shape}. "
-            f"It must return one {method} per point{same}."
+            f"It must return one {method} per point{shape_hint}."
         )
-    if not (np.abs(answer) <= largest).all():  # not: NaN compares as False
+    if not (np.abs(answer) <= largest).all():  # written with "not", as NaN <= x is False
         arguments.check_finite(f"loss.{method}'s answer", answer)
-        why = ": its square overflows" if method == "gradient" else ""
+        reason = ": its square overflows" if method == "gradient" else ""
         raise ValueError(
-            f"loss.{method}'s answer must not pass {largest:g}{why}. Rescale the loss."
+            f"loss.{method}'s answer must not pass {largest:g}{reason}. Rescale the loss."
         )
     return answer
 
@@ -103,7 +105,7 @@ class LinearLoss(ABC):
 
     @classmethod
     def trusted(cls, features: Vector, target: float, **settings: float) -> Self:
-        """Make a loss without checks, from numbers that a stream has checked for all its rows."""
+        """Make a loss without checks; a stream has checked the numbers of all its rows."""
         loss = cls.__new__(cls)
         loss.features, loss.target = features, target
         for name, value in settings.items():
@@ -114,7 +116,7 @@ class LinearLoss(ABC):
         """Return a copy whose φ and slope take one target per prediction.
 
         Only ``phi`` and ``slope`` of the copy may be called, with predictions of the shape of
-        ``targets``: they evaluate many rounds at once, because φ is computed element by element.
+        ``targets``. They then evaluate many rounds at once, because φ acts element by element.
         """
         loss = copy(self)
         loss.target = targets  # type: ignore[assignment]  # an array in place of a number
@@ -141,7 +143,7 @@ class LinearLoss(ABC):
         return self.phi(checked_points("points", points, self.dim) @ self.features)
 
     def gradient(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``; the same shape."""
+        """Gradients at points of shape ``(..., d)``, in an array of that shape."""
         prediction = checked_points("points", points, self.dim) @ self.features
         return np.multiply.outer(self.slope(prediction), self.features)
 
@@ -295,7 +297,7 @@ class PinballLoss(LinearLoss):
         self.level = arguments.fraction("level", level)
 
     @property
-    # The base class promises a number, but this loss has no smoothness: hence the ignored type.
+    # mypy: the base class returns a number, this class None.
     def smoothness(self) -> None:  # type: ignore[override]
         """None: the slope jumps at the kink."""
         return None
@@ -342,13 +344,14 @@ class QuadraticLoss:
             raise ValueError(
                 "matrix must be symmetric. Give (A + A.T) / 2, which defines the same function."
             )
-        spectrum = np.linalg.eigvalsh(self.matrix)
-        if spectrum[0] < -PSD_TOLERANCE * max(abs(spectrum[-1]), abs(spectrum[0])):
+        eigenvalues = np.linalg.eigvalsh(self.matrix)  # ascending
+        lowest, highest = eigenvalues[0], eigenvalues[-1]
+        if lowest < -PSD_TOLERANCE * max(abs(highest), abs(lowest)):
             raise ValueError(
-                f"matrix must be positive semi-definite, got an eigenvalue of {spectrum[0]}. Give "
+                f"matrix must be positive semi-definite, got an eigenvalue of {lowest}. Give "
                 "the matrix of a convex function."
             )
-        self.smoothness = max(float(spectrum[-1]), 0.0)
+        self.smoothness = max(float(highest), 0.0)
         """L, the largest eigenvalue of A."""
 
     def __repr__(self) -> str:
@@ -366,7 +369,7 @@ class QuadraticLoss:
         return np.asarray(0.5 * quadratic_form - points @ self.vector + self.constant)
 
     def gradient(self, points: Array) -> Array:
-        """A x - b at points of shape ``(..., d)``; the same shape."""
+        """A x - b at points of shape ``(..., d)``, in an array of that shape."""
         points = checked_points("points", points, self.dim)
         return np.asarray(points @ self.matrix - self.vector)
 
@@ -423,7 +426,7 @@ class FunctionLoss:
         return self._answer("value", self._value(points), points.shape[:-1], points.shape)
 
     def gradient(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``; the same shape."""
+        """Gradients at points of shape ``(..., d)``, in an array of that shape."""
         points = np.asarray(points, dtype=np.float64)
         return self._answer("gradient", self._gradient(points), points.shape, points.shape)
 
@@ -475,7 +478,7 @@ class WeightedLoss:
         return np.asarray(self.weight * self.loss.value(points))
 
     def gradient(self, points: Array) -> Array:
-        """Gradients at points of shape ``(..., d)``; the same shape."""
+        """Gradients at points of shape ``(..., d)``, in an array of that shape."""
         return np.asarray(self.weight * self.loss.gradient(points))
 
 

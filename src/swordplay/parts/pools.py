@@ -1,8 +1,8 @@
 r"""Step-size pools: geometric grids that contain a nearly best step size for every comparator.
 
 The best step size of an expert depends on the path length of the comparator, which is unknown. A
-grid in which each step is twice the one before contains a step within a factor of two of the best,
-and its length N adds only :math:`\ln N` to the regret of the meta.
+grid of doubling steps contains a step within a factor of two of the best, and its length N adds
+only :math:`\ln N` to the regret of the meta.
 
 All pools are ascending arrays of shape ``(N,)``. In the formulas D is the diameter of the domain, G
 a bound on the norms of gradients, L the smoothness and T the horizon.
@@ -98,8 +98,8 @@ def ader(*, diameter: float, gradient_bound: float, horizon: int) -> Vector:
     Zhang, Lu, Zhou (2018), "Adaptive online learning in dynamic environments".
     """
     D, G, _, T = _checked_constants(diameter, gradient_bound, 1.0, horizon)
-    experts = math.ceil(0.5 * math.log2(1 + 4 * T / 7)) + 1
-    return np.asarray(2.0 ** np.arange(experts) * (D / G) * math.sqrt(7 / (2 * T)))
+    count = math.ceil(0.5 * math.log2(1 + 4 * T / 7)) + 1  # N
+    return np.asarray(2.0 ** np.arange(count) * (D / G) * math.sqrt(7 / (2 * T)))
 
 
 def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
@@ -120,9 +120,9 @@ def longer(pool: Any, *, below: int = 0, above: int = 0) -> Vector:
         Number of doublings of the largest step to add.
     """
     steps = np.sort(arguments.positive_vector("pool", pool))
-    lower = steps[0] * 2.0 ** -np.arange(arguments.integer("below", below, least=0), 0, -1.0)
-    upper = steps[-1] * 2.0 ** np.arange(1, arguments.integer("above", above, least=0) + 1)
-    return np.concatenate([lower, steps, upper])
+    halvings = steps[0] * 2.0 ** -np.arange(arguments.integer("below", below, least=0), 0, -1.0)
+    doublings = steps[-1] * 2.0 ** np.arange(1, arguments.integer("above", above, least=0) + 1)
+    return np.concatenate([halvings, steps, doublings])
 
 
 def _checked_constants(
@@ -140,7 +140,7 @@ def _checked_constants(
 def _doubling(first: float, squared_ratio: float) -> Vector:
     """Return ``first``, 2 ``first``, 4 ``first``, ... up to at least r ``first``.
 
-    ``squared_ratio`` is r^2, the square of the ratio to cover.
+    ``squared_ratio`` is r^2.
     """
-    experts = max(1, math.ceil(0.5 * math.log2(squared_ratio)) + 1)
-    return np.asarray(first * 2.0 ** np.arange(experts))
+    count = max(1, math.ceil(0.5 * math.log2(squared_ratio)) + 1)
+    return np.asarray(first * 2.0 ** np.arange(count))

@@ -1,10 +1,11 @@
 r"""Learning rates of the metas: fixed, self-confident, doubling, and those of the paper.
 
-After each round a rate is given the errors of the optimism of this round, and returns the learning
-rate of the next round. In the formulas :math:`\lambda = \ln(1/\min_i \pi_i)` depends on the prior
-(:math:`\ln N` if it is uniform), and :math:`A_t = \sum_{s \le t} \mathrm{hr}(\ell_s - m_s)^2` with
-the half range :math:`\mathrm{hr}(v) = (\max v - \min v)/2`: a Hedge does not change when a constant
-is added to all losses.
+After each round a rate is given the errors of the predictions of this round, and returns the
+learning rate of the next round. In the formulas :math:`g_s` is the gradient of round s, :math:`M_s`
+its prediction, :math:`\ell_s` the losses of the experts and :math:`m_s` their predictions;
+:math:`\lambda = \ln(1/\min_i \pi_i)` for the prior :math:`\pi` (:math:`\ln N` if it is uniform);
+:math:`A_t = \sum_{s \le t} \mathrm{hr}(\ell_s - m_s)^2` with the half range :math:`\mathrm{hr}(v) =
+(\max v - \min v)/2`, because a constant added to all losses does not change a Hedge.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from swordplay.core.arguments import explain_overflow
 from swordplay.core.state import number
 from swordplay.core.types import GameConstants
 
-TIE = 1e-12
-"""Relative difference of two sums up to which they count as equal: rounding."""
+TIE_TOLERANCE = 1e-12
+"""Relative rounding error of a sum: two sums that differ by no more count as equal."""
 
 
 class RateState(NamedTuple):
@@ -34,12 +35,12 @@ class RateState(NamedTuple):
 
 
 class OptimismError(NamedTuple):
-    """Errors of the optimism of one round."""
+    """Errors of the predictions (the optimism) of one round."""
 
     loss_error: float
-    """Squared half range of losses minus optimism, hr(l_t - m_t)^2."""
+    """Squared half range of losses minus predicted losses, hr(l_t - m_t)^2."""
     gradient_error: float
-    """Squared distance of the gradient from the expected one, norm(g_t - M_t)^2."""
+    """Squared distance of the gradient from the predicted one, norm(g_t - M_t)^2."""
 
 
 class Rate(Protocol):
@@ -189,10 +190,10 @@ class SelfConfident:
         """1, or 1 - 1/K with a memory of K rounds."""
         return 1.0 if self.memory is None else 1.0 - 1.0 / self.memory
 
-    def _ceiling(self, last: float) -> float:
+    def _ceiling(self, last_rate: float) -> float:
         """Upper bound on the next rate: the last rate, or with a memory the cap."""
         if self.memory is None:
-            return last
+            return last_rate
         return math.inf if self.cap is None else self.cap
 
     def _state_for_sum(
@@ -201,8 +202,8 @@ class SelfConfident:
         """Return the state with the rate of the formula, at most ``ceiling``."""
         offset = max_loss_error(constants) if self.offset is None else self.offset
         denominator = offset + total + (self.floor * constants.diameter) ** 2 * level
-        tuned = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
-        return RateState(total=total, level=level, value=min(ceiling, tuned))
+        rate = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
+        return RateState(total=total, level=level, value=min(ceiling, rate))
 
 
 @final
@@ -255,19 +256,21 @@ class Doubling:
         """Add the error of the round; double B until it is at least the sum."""
         total = state.total + error.gradient_error
         # The tolerance keeps rounding from deciding where the sum equals B.
-        if total <= state.level * (1.0 + TIE):
+        if total <= state.level * (1.0 + TIE_TOLERANCE):
             return state._replace(total=total), False
         # The smallest 2^k B that is at least the sum; k is bounded, as both are finite doubles.
-        guess = math.ldexp(state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE))
+        guess = math.ldexp(
+            state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE_TOLERANCE)
+        )
         return self._state_for_guess(total, guess, constants, entropy), True
 
     def _state_for_guess(
         self, total: float, guess: float, constants: GameConstants, entropy: float
     ) -> RateState:
         """Return the state with the rate that belongs to a guess B."""
-        tuned = math.sqrt((2 + entropy) / (constants.diameter**2 * guess))
+        rate = math.sqrt((2 + entropy) / (constants.diameter**2 * guess))
         return RateState(
-            total=total, level=guess, value=tuned if self.cap is None else min(self.cap, tuned)
+            total=total, level=guess, value=rate if self.cap is None else min(self.cap, rate)
         )
 
 
@@ -284,7 +287,7 @@ def paper_variation(*, diameter: float, smoothness: float, experts: int, variati
 
 @explain_overflow
 def paper_small_loss(*, diameter: float, experts: int, squared_gradients: float) -> float:
-    r"""The paper's rate of Sword_small, from :math:`\bar F_T` of the run itself.
+    r"""The paper's rate of Sword_small; ``squared_gradients`` is :math:`\bar F_T = \sum \|g_t\|^2`.
 
     .. math:: \sqrt{(2 + \ln N) / (D^2 \bar F_T)}
     """
@@ -301,11 +304,11 @@ def paper_best(
 
     It is that of Sword_var with :math:`\min\{2 V_T, \bar F_T\} + \ln 2` in place of :math:`2 V_T`.
     """
-    smaller = min(
+    smaller_quantity = min(
         2 * arguments.nonnegative("variation", variation),
         arguments.nonnegative("squared_gradients", squared_gradients),
     )
-    return _paper_rate(diameter, smoothness, experts, smaller + math.log(2))
+    return _paper_rate(diameter, smoothness, experts, smaller_quantity + math.log(2))
 
 
 def _paper_rate(diameter: float, smoothness: float, experts: int, total: float) -> float:

@@ -10,17 +10,17 @@ from swordplay.report.axes import Axis, Format
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import POLICY, render, resource
 from swordplay.report.page import Page, Pair, Section, Slot, Text
-from swordplay.serving.pages import File
+from swordplay.serving.pages import PageFile
 
 EMPTY = np.full(2, np.nan)
 """Of a line before the first row."""
 
 
-def files() -> Mapping[str, File]:
+def files() -> Mapping[str, PageFile]:
     """The page by its address. Making it takes a second or two."""
     policy = f"{POLICY}; connect-src 'self'"
     body = render(page(), own=resource("live.js"), policy=policy).encode("utf-8")
-    return {"/": File(body, "text/html; charset=utf-8", "frame-ancestors 'none'")}
+    return {"/": PageFile(body, "text/html; charset=utf-8", "frame-ancestors 'none'")}
 
 
 def page() -> Page:

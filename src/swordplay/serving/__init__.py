@@ -1,8 +1,7 @@
-"""Models behind an address: predictions now, answers later, over HTTP, and nothing that was
-acknowledged is ever lost.
+"""HTTP server for models that predict rows now and learn their answers later (extra ``serve``).
 
-``swordplay serve --state DIR`` starts it. A request becomes an event (``requests``), events are
-written to a log on the disk (``log``), many at a time (``scribe``), and only then reach the models
-(``models``) and are answered. Checkpoints in between (``keeper``) keep the log short. Needs the
-extra ``serve``.
+``swordplay serve --state DIR`` starts it. A request is parsed (``requests``) and becomes an event.
+Events are written to a log on the disk (``event_log``), many at a time (``group_commit``), and only
+then applied to the models (``models``) and acknowledged, so nothing acknowledged is lost.
+Checkpoints (``storage``) keep the log short.
 """

@@ -1,8 +1,8 @@
-"""High-water mark: the file that says how far the server's log was acknowledged.
+"""The high-water mark: a file with the position up to which the event log was acknowledged.
 
-It is written behind every commit of the log and before any client is answered, without an ``fsync``
-of its own: what was written outlives the process. After a power cut it may be behind the log, and
-never ahead of it. So a log that ends before the mark has lost acknowledged events.
+It is written after every commit of the log and before a client is answered, without an ``fsync`` of
+its own: what was written survives the process. After a power cut the mark may be behind the log,
+but never ahead of it. So a log that ends before the mark has lost acknowledged events.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ from io import FileIO
 from typing import final
 
 from swordplay.core.files import PRIVATE_MODE, open_regular_file, write_atomic
-from swordplay.serving.log_format import Boundary
+from swordplay.serving.log_format import LogPosition
 
 NAME = "high-water"
 SLOT = struct.Struct("<16s16sQQ32s")
-"""Magic, identity of the log, count of notes, number of an event, digest of the group that it ends.
+"""Format of a slot, which a checksum follows.
 
-A checksum follows.
+Magic, identity of the log, number of writes, number of the newest event, digest of its group.
 """
-SLOT_BYTES, CHECKSUM_BYTES = 4096, 16
-"""Two slots are written in turns, each in a block of its own: a torn write leaves the other one
-whole.
-"""
+SLOT_BYTES = 4096
+"""The two slots are written in turn, each in a block of its own: a torn write damages only one."""
+CHECKSUM_BYTES = 16
 MAGIC = b"swordplay log 1\n"
 
 logger = logging.getLogger("swordplay.serve")
 
 
 class HighWaterError(ValueError):
-    """A high-water mark that cannot be used; says why."""
+    """The high-water mark cannot be used; says why."""
 
 
 @final
-class HighWater:
+class HighWaterMark:
     """The mark of a folder, open for writing.
 
     Raises
@@ -51,29 +50,28 @@ class HighWater:
         if not os.path.lexists(path):
             raise HighWaterError(f"{path!r} is missing")
         self._file = FileIO(open_regular_file(path), "r+")
-        found = [_decoded(self._file.read(SLOT_BYTES)) for _ in range(2)]
-        whole = [(slot[1], place) for place, slot in enumerate(found) if slot is not None]
-        if not whole:
+        decoded = [_decode(self._file.read(SLOT_BYTES)) for _ in range(2)]
+        intact = [(found[1], slot) for slot, found in enumerate(decoded) if found is not None]
+        if not intact:
             self._file.close()
             raise HighWaterError(f"{path!r} is damaged")
-        if len(whole) < 2:
-            logger.warning("one of the two notes in %r is damaged, the other one is used", path)
-        self._count, self._slot = max(whole)
-        # the slots in ``whole`` are not None
-        self.identity, _, self.boundary = found[self._slot]  # type: ignore[misc]
+        if len(intact) < 2:
+            logger.warning("one of the two slots in %r is damaged, the other one is used", path)
+        self._writes, self._slot = max(intact)
+        # The slots in `intact` are not None.
+        self.identity, _, self.position = decoded[self._slot]  # type: ignore[misc]
 
-    def put(self, boundary: Boundary) -> None:
-        """Note that the log was acknowledged up to a boundary."""
+    def put(self, position: LogPosition) -> None:
+        """Record that the log was acknowledged up to a position."""
         slot = 1 - self._slot
-        os.pwrite(
-            self._file.fileno(),
-            _encoded(self.identity, self._count + 1, boundary),
-            slot * SLOT_BYTES,
-        )
-        self._count, self._slot, self.boundary = self._count + 1, slot, boundary
+        content = _encode(self.identity, self._writes + 1, position)
+        os.pwrite(self._file.fileno(), content, slot * SLOT_BYTES)
+        self._writes += 1
+        self._slot = slot
+        self.position = position
 
     def sync(self) -> None:
-        """Bring it down to the disk."""
+        """Write the file to the disk (fsync)."""
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
@@ -81,29 +79,25 @@ class HighWater:
         self._file.close()
 
 
-def create(folder: str, identity: bytes, boundary: Boundary) -> None:
-    """Write the mark of a new log, or of one that was repaired."""
-    write_atomic(
-        os.path.join(folder, NAME),
-        2 * _encoded(identity, 0, boundary).ljust(SLOT_BYTES, b"\0"),
-        PRIVATE_MODE,
-    )
+def create(folder: str, identity: bytes, position: LogPosition) -> None:
+    """Write the mark of a new or a repaired log."""
+    slot = _encode(identity, 0, position).ljust(SLOT_BYTES, b"\0")
+    write_atomic(os.path.join(folder, NAME), 2 * slot, PRIVATE_MODE)
 
 
-def _encoded(identity: bytes, count: int, boundary: Boundary) -> bytes:
-    data = SLOT.pack(MAGIC, identity, count, *boundary)
+def _encode(identity: bytes, writes: int, position: LogPosition) -> bytes:
+    data = SLOT.pack(MAGIC, identity, writes, *position)
     return data + _checksum(data)
 
 
-def _decoded(data: bytes) -> tuple[bytes, int, Boundary] | None:
-    """Identity, count and boundary of a slot; None if it is damaged."""
-    if (
-        len(data) < SLOT.size + CHECKSUM_BYTES
-        or _checksum(data[: SLOT.size]) != data[SLOT.size :][:CHECKSUM_BYTES]
-    ):
+def _decode(data: bytes) -> tuple[bytes, int, LogPosition] | None:
+    """Return identity, number of writes and position of a slot; None if it is damaged."""
+    if len(data) < SLOT.size + CHECKSUM_BYTES:
         return None
-    magic, identity, count, number, digest = SLOT.unpack_from(data)
-    return (identity, count, Boundary(number, digest)) if magic == MAGIC else None
+    if _checksum(data[: SLOT.size]) != data[SLOT.size :][:CHECKSUM_BYTES]:
+        return None
+    magic, identity, writes, number, digest = SLOT.unpack_from(data)
+    return (identity, writes, LogPosition(number, digest)) if magic == MAGIC else None
 
 
 def _checksum(data: bytes) -> bytes:

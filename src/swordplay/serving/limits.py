@@ -1,19 +1,17 @@
-"""How much a server takes on: every number that keeps a client, or many, from using up the
-machine.
-"""
+"""Limits of a server: the sizes that keep one client, or many, from exhausting the machine."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-LONGEST_NAME = 200
-"""Letters of an id, of a key, of a column's name or of a label."""
-LONGEST_MODEL = 64
-"""Letters of a model's name."""
+MAX_NAME_LENGTH = 200
+"""Characters of an id, of a key, of a column's name or of a label."""
+MAX_MODEL_NAME_LENGTH = 64
+"""Characters."""
 
 
 class Limits(NamedTuple):
-    """What is refused beyond; each is an option of ``swordplay serve``, or stands as it is."""
+    """Limits of a server; most are options of ``swordplay serve``."""
 
     body: int = 16 * 2**20
     """Bytes of a request."""
@@ -22,50 +20,44 @@ class Limits(NamedTuple):
     columns: int = 1_000
     """Names in a row."""
     series_columns: int = 10_000
-    """Columns of a series: a number has one, a date six, a text one for each of its words (51 at
-    the most).
-    """
+    """Columns of a series: one for a number, six for a date, at most 51 for a text."""
     all_columns: int = 500_000
     """Columns of all series together; each takes about 1 to 4 kB of memory."""
     cells: int = 3_000_000
-    """Rows of a request times the columns of their series: what is computed for them takes about
-    0.1 to 0.3 us each.
-    """
+    """Rows of a request times the columns of their series; each takes about 0.1 to 0.3 us."""
     pending: int = 100_000
-    """Tickets of a series that wait for their answer."""
+    """Pending tickets of a series."""
     models: int = 100
     """Models of a server."""
     series: int = 1_000
-    """Series of a server: models, and the keys within them."""
+    """Series of a server; each model has one for each key."""
     remembered: int = 50_000
-    """Answered tickets of a server that a repeated request is still recognised by: the newest."""
+    """Answered tickets that a server keeps to recognise repeated requests."""
     waiting: int = 256 * 2**20
-    """Bytes of requests that are being read or wait for the disk."""
+    """Bytes of all requests that are being received or wait for the disk."""
     connections: int = 1_000
-    """Open at once; further ones are answered 503."""
+    """Open connections; further ones are answered with 503."""
     watchers: int = 50
-    """Live pages open at once."""
+    """Open live pages."""
     seconds: float = 20.0
-    """Until the head of a request has to be there, then its body, and until an answer has to be
-    taken.
-    """
+    """Time for a client to send the head of a request, to send its body, and to read a response."""
     idle: float = 75.0
     """Seconds that a connection may stay open without a request."""
     behind: int = 20_000
-    """Events after which a checkpoint is saved: so many are done again after a crash, at the
-    most.
-    """
+    """Events after which a checkpoint is saved: at most so many are replayed after a crash."""
     log: int = 0
-    """Bytes of the log of events; 0 for as much as the disk holds."""
+    """Bytes of the event log; 0 for no limit."""
 
 
 UNLIMITED = Limits(rows=2**31, columns=2**31)
-"""For events that were accepted: a server may be started with other limits later."""
+"""Limits for events that were accepted: a server may be restarted with lower ones."""
 
 
 class Bounds(NamedTuple):
-    """The limits that decide what becomes of an event: part of the models' state, so that a log
-    means the same for ever.
+    """The limits that decide how an event ends.
+
+    They are part of the state of the models, and an event changes them: so a log always leads to
+    the same models, whatever the limits are when it is replayed.
     """
 
     pending: int = Limits().pending
@@ -76,15 +68,15 @@ class Bounds(NamedTuple):
     all_columns: int = Limits().all_columns
     cells: int = Limits().cells
 
-
-def bounds(limits: Limits) -> Bounds:
-    """Those among the limits of a server."""
-    return Bounds(
-        limits.pending,
-        limits.models,
-        limits.series,
-        limits.remembered,
-        limits.series_columns,
-        limits.all_columns,
-        limits.cells,
-    )
+    @classmethod
+    def of(cls, limits: Limits) -> Self:
+        """The bounds among the limits of a server."""
+        return cls(
+            limits.pending,
+            limits.models,
+            limits.series,
+            limits.remembered,
+            limits.series_columns,
+            limits.all_columns,
+            limits.cells,
+        )

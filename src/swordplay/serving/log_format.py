@@ -1,10 +1,10 @@
-"""File format of the server's log: groups of events, each with a digest that chains the one before.
+"""File format of the event log: groups of events, each with a digest that chains the one before.
 
-A segment ``events-0000000000000001.log`` is named by the number of its first event and holds
-nothing but groups. A group is the unit of writing: all of it is in the log, or it does not count.
-It consists of a start of fixed size, a header (JSON), the bodies of its events as they were sent,
-and the SHA-256 digest of all of these. The start holds the digest of the group before, so a
-changed, missing or exchanged group is noticed at the group itself or at the next one.
+A segment ``events-0000000000000001.log`` is named by the number of its first event and contains
+groups only. A group is the unit of writing: all of it is in the log, or it does not count. It
+consists of a start of fixed size, a header (JSON), the bodies of its events as they were sent, and
+the SHA-256 digest of all of these. The start contains the digest of the group before, so a changed,
+missing or exchanged group is noticed at the group itself or at the next one.
 """
 
 from __future__ import annotations
@@ -18,66 +18,69 @@ from typing import NamedTuple
 
 import msgspec
 
-IDENTITY_BYTES, DIGEST_BYTES = 16, 32
-SEGMENT = re.compile(r"events-(\d{16})\.log")
+IDENTITY_BYTES = 16
+DIGEST_BYTES = 32
+SEGMENT_NAME = re.compile(r"events-(\d{16})\.log")
 START = struct.Struct("<16s32sQQII")
-"""Identity of the log, digest of the group before, number of the first event, bytes of all bodies,
-number of events, and
-bytes of the header."""
+"""Start of a group.
+
+Identity of the log, digest of the group before, number of the first event, bytes of all bodies,
+number of events, bytes of the header.
+"""
 
 
 class Event(NamedTuple):
     """A request that changes something, as it was sent."""
 
     action: str
-    """``"ask"``, ``"tell"``, ``"drop"``, ``"declare"``, or ``"bounds"`` of the server itself."""
+    """``"ask"``, ``"tell"``, ``"drop"``, ``"declare"``, or the server's own ``"bounds"``."""
     model: str
     target: str
-    """What the model predicts if this is its first use: a server may be started with another
-    default later.
-    """
+    """What the model predicts if this event creates it: the server's default at that time."""
     body: bytes
-    lines: bool = False
-    """Whether the body is NDJSON."""
+    is_ndjson: bool = False
+    """Whether the body is one JSON value a line."""
 
 
-class Boundary(NamedTuple):
-    """The end of a group: number of its last event, and its digest."""
+class LogPosition(NamedTuple):
+    """The end of a group in the log: number of its last event, and its digest."""
 
     number: int
     digest: bytes
 
 
-BEGINNING = Boundary(0, bytes(DIGEST_BYTES))
-"""What the first group of a log follows."""
+LOG_START = LogPosition(0, bytes(DIGEST_BYTES))
+"""Position before the first group."""
 
 
-class Header(msgspec.Struct):
-    """What a group holds beside the bodies of its events."""
+class GroupHeader(msgspec.Struct):
+    """What a group contains beside the bodies of its events."""
 
     events: list[tuple[str, str, str, bool, int]]
-    """Action, model, target, whether the body is NDJSON, bytes of the body."""
+    """Action, model, target, whether the body is NDJSON, and bytes of the body."""
     performed: int
-    """When the group was written, the models had performed the events up to this one."""
+    """Number of the newest event that the models had performed when the group was written."""
     refused: list[int]
-    """Which of them they had refused; without those that an earlier group lists."""
+    """Which of these events the models refused; only those that no earlier group lists."""
     skipped: list[int]
     """Events that an operator left out. Such a group has no events of its own."""
 
 
-class Group(NamedTuple):
+class EventGroup(NamedTuple):
     """A group that was read and whose digest is right."""
 
     identity: bytes
     previous: bytes
     """Digest of the group before."""
     first: int
-    """Number of its first event; of the next event if it has none."""
-    header: Header
+    """Number of its first event; without events, the number of the next event."""
+    header: GroupHeader
     bodies: memoryview
     digest: bytes
     offset: int
+    """Place of the group's first byte in the segment."""
     end: int
+    """Place behind the group's last byte."""
 
     @property
     def last(self) -> int:
@@ -85,20 +88,16 @@ class Group(NamedTuple):
         return self.first + len(self.header.events) - 1
 
     def events(self) -> Iterator[tuple[int, Event]]:
-        """Its events and their numbers."""
-        place = 0
-        for number, (action, model, target, lines, size) in enumerate(
-            self.header.events, start=self.first
-        ):
-            yield (
-                number,
-                Event(action, model, target, bytes(self.bodies[place : place + size]), lines),
-            )
-            place += size
+        """Yield the number of each event and the event."""
+        start = 0
+        for k, (action, model, target, is_ndjson, size) in enumerate(self.header.events):
+            body = bytes(self.bodies[start : start + size])
+            yield self.first + k, Event(action, model, target, body, is_ndjson)
+            start += size
 
 
 class Damage(NamedTuple):
-    """Bytes of a segment that are no group."""
+    """Bytes of a segment that are not a group."""
 
     offset: int
     end: int
@@ -106,19 +105,19 @@ class Damage(NamedTuple):
 
 
 def encode(
-    identity: bytes, before: Boundary, events: Sequence[Event], header: Header
-) -> tuple[bytes, Boundary]:
-    """A group of events as bytes, without the digest that follows them, and where it ends."""
+    identity: bytes, before: LogPosition, events: Sequence[Event], header: GroupHeader
+) -> tuple[bytes, LogPosition]:
+    """Return a group as bytes, without the digest that follows them, and the group's end."""
     bodies, head = [event.body for event in events], msgspec.json.encode(header)
     start = START.pack(
         identity, before.digest, before.number + 1, sum(map(len, bodies)), len(events), len(head)
     )
-    content = b"".join([start, head, *bodies])  # the digest would be another copy
-    return content, Boundary(before.number + len(events), _digest(content))
+    content = b"".join([start, head, *bodies])  # appending the digest would copy all of it
+    return content, LogPosition(before.number + len(events), _digest(content))
 
 
-def decode(content: memoryview, offset: int) -> Group | None:
-    """The group at an offset; None if there is none, or its digest is wrong."""
+def decode(content: memoryview, offset: int) -> EventGroup | None:
+    """Return the group at an offset; None if there is none, or its digest is wrong."""
     if offset + START.size > len(content):
         return None
     identity, previous, first, body_bytes, count, head_bytes = START.unpack_from(content, offset)
@@ -127,9 +126,9 @@ def decode(content: memoryview, offset: int) -> Group | None:
     end = digest + DIGEST_BYTES
     if end > len(content) or _digest(content[offset:digest]) != content[digest:end]:
         return None
-    header = msgspec.json.decode(content[offset + START.size : bodies], type=Header)
-    assert len(header.events) == count  # as it was written: the digest is right
-    return Group(
+    header = msgspec.json.decode(content[offset + START.size : bodies], type=GroupHeader)
+    assert len(header.events) == count  # the digest is right, so this is what was written
+    return EventGroup(
         identity,
         previous,
         first,
@@ -141,16 +140,16 @@ def decode(content: memoryview, offset: int) -> Group | None:
     )
 
 
-def read_groups(path: str, identity: bytes) -> Iterator[Group | Damage]:
-    """All groups of a segment, and what is damaged between them.
+def read_groups(path: str, identity: bytes) -> Iterator[EventGroup | Damage]:
+    """Yield all groups of a segment, and the damaged bytes between them.
 
     Parameters
     ----------
     path
-        Of the segment.
+        Path of the segment.
     identity
-        Of the log; behind damage the next group is found by it. Clients do not know it, so no body
-        can hold it.
+        Identity of the log: behind damage, the next group is found by it. Clients do not know it,
+        so no body contains it.
     """
     with open(path, "rb") as file:
         content = file.read()
@@ -169,18 +168,17 @@ def read_groups(path: str, identity: bytes) -> Iterator[Group | Damage]:
             offset = group.end
 
 
-def segments(folder: str) -> dict[str, int]:
-    """Paths of all segments of a folder and the number of the first event of each, ascending."""
-    found = (SEGMENT.fullmatch(name) for name in sorted(os.listdir(folder)))
+def list_segments(folder: str) -> dict[str, int]:
+    """Return the path of each segment and the number of its first event, in ascending order."""
+    found = (SEGMENT_NAME.fullmatch(name) for name in sorted(os.listdir(folder)))
     return {os.path.join(folder, match[0]): int(match[1]) for match in found if match}
 
 
 def segment_path(folder: str, first: int) -> str:
-    """Path of the segment that begins with an event."""
+    """Return the path of the segment whose first event has this number."""
     return os.path.join(folder, f"events-{first:016d}.log")
 
 
 def _digest(data: bytes | memoryview) -> bytes:
-    return hashlib.sha256(
-        data
-    ).digest()  # twice as fast as BLAKE2b where the processor has instructions for it
+    # SHA-256 is twice as fast as BLAKE2b where the processor has instructions for it.
+    return hashlib.sha256(data).digest()

@@ -1,37 +1,38 @@
-"""What a server counts, as Prometheus reads it: numbers about requests and models, never their
-content.
-"""
+"""Metrics in Prometheus' text format: counts and durations of requests, figures of models."""
 
 from __future__ import annotations
 
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import accumulate
-from typing import final
+from typing import NamedTuple, final
 
-from swordplay.serving.keeper import Keeper
+from swordplay.serving.series import Series
+from swordplay.serving.storage import Storage
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-"""Ends of the classes of durations, in seconds."""
+"""Upper ends of the buckets of durations, in seconds."""
 
 
 @final
-class Durations:
-    """How long something took: a histogram."""
+class Histogram:
+    """Counts of durations by bucket."""
 
     def __init__(self) -> None:
-        self.counts, self.total = [0] * (len(BUCKETS) + 1), 0.0
+        self.counts = [0] * (len(BUCKETS) + 1)
+        self.total = 0.0
+        """Sum of all durations, in seconds."""
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count a duration."""
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
     def lines(self, name: str, about: str) -> Iterator[str]:
-        """As Prometheus reads it: counts up to each end."""
-        yield from (f"# HELP {name} {about}", f"# TYPE {name} histogram")
+        """Yield the lines of a metric: for each bucket, the count of durations up to its end."""
+        yield from _head(name, "histogram", about)
         sums = list(accumulate(self.counts))
         for end, count in zip((*map(str, BUCKETS), "+Inf"), sums, strict=True):
             yield f'{name}_bucket{{le="{end}"}} {count}'
@@ -39,111 +40,118 @@ class Durations:
 
 
 @final
-class Counts:
-    """Counted while the process lives."""
+class Metrics:
+    """Counts since the process began."""
 
     def __init__(self) -> None:
         self.begun = time.monotonic()
-        self.answers: Counter[tuple[str, int]] = Counter()
+        self.responses: Counter[tuple[str, int]] = Counter()
         """By action and status."""
-        self.requests, self.commits, self.checkpoints = Durations(), Durations(), Durations()
-        self.watchers = 0
+        self.requests = Histogram()
+        self.commits = Histogram()
+        self.checkpoints = Histogram()
+        self.live_pages = 0
+        """Open live pages."""
 
-    def answered(self, action: str, status: int, seconds: float) -> None:
-        """A request was answered."""
-        self.answers[action, status] += 1
+    def add_response(self, action: str, status: int, seconds: float) -> None:
+        """Count a response, and the time since its request began."""
+        self.responses[action, status] += 1
         self.requests.add(seconds)
 
-    def committed(self, seconds: float) -> None:
-        """A group of events reached the disk."""
+    def add_commit(self, seconds: float) -> None:
+        """Count a group of events that was written to the disk."""
         self.commits.add(seconds)
 
-    def saved(self, seconds: float) -> None:
-        """A checkpoint was saved."""
+    def add_checkpoint(self, seconds: float) -> None:
+        """Count a checkpoint that was saved."""
         self.checkpoints.add(seconds)
 
-    def text(self, keeper: Keeper) -> str:
-        """All of it, and what the models have counted."""
-        return "\n".join([*self._own(keeper), *_of_models(keeper), ""])
+    def text(self, storage: Storage) -> str:
+        """Return all metrics of a server."""
+        return "\n".join([*self._lines(storage), *_model_lines(storage), ""])
 
-    def _own(self, keeper: Keeper) -> Iterator[str]:
+    def _lines(self, storage: Storage) -> Iterator[str]:
         yield from _head(
             "swordplay_answers_total",
             "counter",
-            "Requests that change something, by what they were answered.",
+            "Responses to requests that change something, by action and status.",
         )
-        for (action, status), count in sorted(self.answers.items()):
+        for (action, status), count in sorted(self.responses.items()):
             yield f'swordplay_answers_total{{action="{action}",status="{status}"}} {count}'
         yield from self.requests.lines(
-            "swordplay_request_seconds", "From the head of a request to its answer."
+            "swordplay_request_seconds", "Time from the head of a request to its response."
         )
         yield from self.commits.lines(
-            "swordplay_commit_seconds", "Until a group of events is on the disk."
+            "swordplay_commit_seconds", "Time to write a group of events to the disk."
         )
         yield from self.checkpoints.lines(
-            "swordplay_checkpoint_seconds", "Until a checkpoint is on the disk."
+            "swordplay_checkpoint_seconds", "Time to save a checkpoint."
         )
         gauges = {
-            "swordplay_uptime_seconds": ("Since the process began.", time.monotonic() - self.begun),
-            "swordplay_live_pages": ("Open now.", self.watchers),
-            "swordplay_last_event": ("Number of the newest event in the log.", keeper.number),
-            "swordplay_unsaved_events": ("Events that no checkpoint holds yet.", keeper.unsaved),
-            "swordplay_log_bytes": ("Of the log of events on the disk.", keeper.log.size()),
+            "swordplay_uptime_seconds": (
+                "Time since the process began.",
+                time.monotonic() - self.begun,
+            ),
+            "swordplay_live_pages": ("Open live pages.", self.live_pages),
+            "swordplay_last_event": ("Number of the newest event in the log.", storage.number),
+            "swordplay_unsaved_events": ("Events that are in no checkpoint.", storage.unsaved),
+            "swordplay_log_bytes": ("Size of the event log.", storage.log.size()),
             "swordplay_remembered_tickets": (
-                "Answered tickets that are still recognised.",
-                len(keeper.models.memory),
+                "Answered tickets that are kept to recognise repeated requests.",
+                len(storage.models.recent),
             ),
         }
         for name, (about, value) in gauges.items():
             yield from (*_head(name, "gauge", about), f"{name} {value}")
 
 
-def _of_models(keeper: Keeper) -> Iterator[str]:
+class SeriesMetric(NamedTuple):
+    """A metric that is summed over the series of each model."""
+
+    kind: str
+    about: str
+    value: Callable[[Series], float]
+
+
+SERIES_METRICS = {
+    "swordplay_asks_total": SeriesMetric(
+        "counter", "Rows that were predicted.", lambda series: series.stats.counts.asks
+    ),
+    "swordplay_tells_total": SeriesMetric(
+        "counter", "Answers that were learned.", lambda series: series.stats.counts.tells
+    ),
+    "swordplay_drops_total": SeriesMetric(
+        "counter", "Tickets that were dropped.", lambda series: series.stats.counts.drops
+    ),
+    "swordplay_error_total": SeriesMetric(
+        "counter",
+        "Sum of the errors of all answered rows.",
+        lambda series: series.stats.counts.error,
+    ),
+    "swordplay_intervals_total": SeriesMetric(
+        "counter", "Answered rows with an interval.", lambda series: series.stats.counts.bounded
+    ),
+    "swordplay_covered_total": SeriesMetric(
+        "counter",
+        "Answered rows whose interval contained the answer.",
+        lambda series: series.stats.counts.covered,
+    ),
+    "swordplay_pending_tickets": SeriesMetric(
+        "gauge", "Tickets that wait for their answer.", lambda series: len(series.pending)
+    ),
+    "swordplay_series": SeriesMetric("gauge", "Series (keys) of the model.", lambda series: 1),
+}
+
+
+def _model_lines(storage: Storage) -> Iterator[str]:
     models = {
-        name: [series for _, series in keeper.models.of(name)] for name in keeper.models.kinds
+        name: [series for _, series in storage.models.series_of(name)]
+        for name in storage.models.kinds
     }
-    tables = {
-        "swordplay_asks_total": (
-            "counter",
-            "Rows that were predicted.",
-            lambda one: one.watch.asks,
-        ),
-        "swordplay_tells_total": (
-            "counter",
-            "Answers that were learned.",
-            lambda one: one.watch.tells,
-        ),
-        "swordplay_drops_total": (
-            "counter",
-            "Tickets that were dropped.",
-            lambda one: one.watch.drops,
-        ),
-        "swordplay_error_total": (
-            "counter",
-            "The sum of the errors of all answered rows.",
-            lambda one: one.watch.error,
-        ),
-        "swordplay_intervals_total": (
-            "counter",
-            "Answered rows with an interval.",
-            lambda one: one.watch.bounded,
-        ),
-        "swordplay_covered_total": (
-            "counter",
-            "Of these, those whose interval held the truth.",
-            lambda one: one.watch.covered,
-        ),
-        "swordplay_pending_tickets": (
-            "gauge",
-            "Tickets that wait for their answer.",
-            lambda one: len(one.pending),
-        ),
-        "swordplay_series": ("gauge", "Keys of the model.", lambda one: 1),
-    }
-    for name, (kind, about, value) in tables.items():
-        yield from _head(name, kind, about)
+    for name, metric in SERIES_METRICS.items():
+        yield from _head(name, metric.kind, metric.about)
         for model, series in models.items():
-            yield f'{name}{{model="{model}"}} {sum(map(value, series))}'
+            yield f'{name}{{model="{model}"}} {sum(map(metric.value, series))}'
 
 
 def _head(name: str, kind: str, about: str) -> tuple[str, str]:

@@ -1,323 +1,424 @@
-"""One series: a model that learns late, and what repeated requests are recognised by.
+"""One series: a model that learns late, its pending tickets, and how requests change it.
 
-A request that is sent twice, because its answer got lost on the way, is answered as the first time
-and changes nothing: tickets are known by their ids. What contradicts an earlier request is refused.
+A request that is sent again, because its response was lost, gets the same response and changes
+nothing: tickets are recognised by their ids. A request that contradicts an earlier one is rejected.
 """
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from swordplay.core.arguments import short_repr
+from swordplay.core.arguments import LARGEST_INPUT, short_repr
+from swordplay.estimators.deferred_rows import DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
-from swordplay.late.blocks import Run
-from swordplay.serving import answered, learning, replies
-from swordplay.serving.answered import Memory, Told, ToldTable
-from swordplay.serving.learning import LateModel
-from swordplay.serving.plain import OURS, SMALL
-from swordplay.serving.recognition import Print, fingerprint, fingerprints, is_same
-from swordplay.serving.refusals import Refusal
-from swordplay.serving.replies import Reply
-from swordplay.serving.requests import Ask, Drop, Tell
-from swordplay.serving.watch import Watch
+from swordplay.estimators.value_types import ValueTypes
+from swordplay.late import LateModel
+from swordplay.late.tickets import TicketBlock
+from swordplay.serving.errors import RequestError
+from swordplay.serving.messages import (
+    DroppedTicket,
+    LearnedAnswer,
+    NumberPrediction,
+    RowResponse,
+    prediction_of,
+)
+from swordplay.serving.recent_tickets import (
+    RecentTicket,
+    RecentTickets,
+    RowHash,
+    has_hash,
+    hash_row,
+    hash_table,
+    new_recent_ticket,
+)
+from swordplay.serving.requests import SERVER_ID_PREFIX, AskRows, DropTickets, TellRows
+from swordplay.serving.series_stats import SeriesStats
+
+NO_LIMIT = 2**31
+"""Pending tickets of a ``LateModel``: the server has a limit of its own."""
+TASKS = {"number": "regression", "yes-no": "classification", "classes": "classification"}
+"""Task of a model by its kind."""
+ANSWERS = {
+    "number": "a number",
+    "yes-no": "true or false",
+    "classes": "a string, an integer, true or false",
+}
+"""Answers that a model learns, by its kind."""
+NUMBER_TYPES = frozenset({int, float})
 
 
-class Plan(NamedTuple):
-    """What is left to do of a request once all of it was checked."""
+def new_model(kind: str) -> LateModel:
+    """Return a model of a kind that has learned nothing."""
+    return LateModel(TASKS[kind], max_pending=NO_LIMIT)
 
-    replies: list[Reply | None]
-    """Answers that were given before; None for what is new."""
+
+def compile_models(kinds: Iterable[str]) -> None:
+    """Compile, or load, the kernels of models of these kinds, so that no client waits for it."""
+    answers = {"number": 1.0, "yes-no": True, "classes": "a"}
+    for kind in sorted(set(kinds)):
+        model = new_model(kind)
+        for count in (1, 2):
+            tickets = model.ask_many([{"x": float(k)} for k in range(count)])
+            model.tell_many(tickets, [answers[kind]] * count)
+
+
+def convert_answer(kind: str, raw: Any, place: int) -> Any:
+    """Convert an answer to the type that a model of a kind learns.
+
+    Raises
+    ------
+    RequestError
+        400, if the model cannot learn it.
+    """
+    if kind == "number" and type(raw) in NUMBER_TYPES:
+        if -LARGEST_INPUT <= raw <= LARGEST_INPUT:
+            return float(raw)
+        raise RequestError(
+            400,
+            f"y must be finite and not pass {LARGEST_INPUT:g} in magnitude, got {short_repr(raw)}.",
+            row=place,
+        )
+    if kind == "yes-no" and (type(raw) is bool or (type(raw) in NUMBER_TYPES and raw in (0, 1))):
+        return bool(raw)
+    if kind == "classes" and type(raw) in (str, int, bool):
+        return raw
+    raise RequestError(400, f"y must be {ANSWERS[kind]}, got {short_repr(raw)}.", row=place)
+
+
+def convert_numbers(kind: str, raw: Sequence[Any]) -> list[Any] | None:
+    """Convert all answers of a request; None if not all of them are plain numbers within range."""
+    if (
+        kind != "number"
+        or not NUMBER_TYPES.issuperset(map(type, raw))
+        or not -LARGEST_INPUT <= min(raw) <= max(raw) <= LARGEST_INPUT
+    ):
+        return None
+    return list(map(float, raw))
+
+
+def prediction_error(prediction: Any, y: Any, is_class: bool) -> float | None:
+    """Return the distance of a number from its prediction, or 1 for a wrong class.
+
+    None if there was no prediction.
+    """
+    if prediction is None:
+        return None
+    if is_class:
+        return float(prediction != y)
+    return abs(prediction - y)  # type: ignore[no-any-return]
+
+
+class NewRows(NamedTuple):
+    """The rows of a request that are new, and the responses to those that are not."""
+
+    responses: list[RowResponse | None]
+    """The response to each row of the request; None for new rows."""
     ids: list[str]
-    """Of what is new."""
+    """Ids of the new rows."""
     values: Any
-    """Rows, or answers: a list, or ``NumericRows``."""
+    """Their rows or answers: a list, or ``NumericRows``."""
 
 
 @final
 class Series:
-    """A model under one name and key.
+    """A model with one name and key, its tickets and its statistics.
 
     Parameters
     ----------
     kind
-        What it predicts.
-    place
-        Among the series of the server.
-    memory
-        Of the server.
-    late
-        What learns; a new one unless given.
+        What the model predicts.
+    number
+        Number of the series within the server.
+    recent
+        Recently answered tickets of the server.
+    model
+        The model; a new one if None.
     """
 
     def __init__(
-        self, kind: str, place: int, memory: Memory, late: LateModel | None = None
+        self, kind: str, number: int, recent: RecentTickets, model: LateModel | None = None
     ) -> None:
-        self.kind, self.place, self._memory, self._told = kind, place, memory, memory.names(place)
-        self.late = learning.make(kind) if late is None else late
-        self.rows_by_name = learning.rows_by_name(self.late)
-        """What the columns of its rows hold."""
+        self.kind = kind
+        self.number = number
+        self._recent = recent
+        self._recent_ids = recent.ids(number)
+        self.late = new_model(kind) if model is None else model
+        deferred = self.late.deferred
+        assert isinstance(deferred, DictDeferredRows)  # all models of a server take dictionaries
+        self.value_types: ValueTypes = deferred.value_types
+        """Types of the columns of the rows."""
         self.pending = self.late.pending
-        """Tickets that wait for their answers, by id: a view that stays."""
-        self.rows: dict[str, Print] = {}
-        """What the rows of pending tickets are recognised by, by the ids that clients gave.
+        """Pending tickets by id, as a view that stays up to date."""
+        self.row_hashes: dict[str, RowHash] = {}
+        """Hashes of pending rows by the client's id; those of tables are ``TicketBlock.marks``."""
+        self.stats = SeriesStats()
 
-        But those of batches have marks.
-        """
-        self.watch = Watch()
+    def pending_rows(self, ids: Iterable[str]) -> Iterator[Any]:
+        """Yield the rows of those tickets that are pending."""
+        return (self.pending.row(name) for name in ids if name in self.pending)
 
-    def kept_rows(self, ids: Iterable[str]) -> Iterator[Any]:
-        """Rows of pending tickets as they are kept; ids of others are left out."""
-        return (learning.kept_row(self.late, id) for id in ids if id in self.pending)
+    def step_size(self) -> float | None:
+        """Return the effective step size, of several heads their mean; None before any answer."""
+        try:
+            steps = self.late.model.effective_step_size_
+        except AttributeError:
+            return None
+        return float(np.mean(steps))
 
-    def new_rows(self, part: Ask | Tell | Drop) -> int:
-        """How many rows of a request have to be predicted or learned: the others were before."""
-        if isinstance(part, Ask):
+    def count_new_rows(self, part: AskRows | TellRows) -> int:
+        """Count the rows that have to be predicted or learned: repeated ones have been before."""
+        if isinstance(part, AskRows):
             return sum(
-                name is None or not (name in self.pending or name in self._told)
+                name is None or not (name in self.pending or name in self._recent_ids)
                 for name in part.ids
             )
         return sum(name in self.pending for name in part.ids)
 
     # ------------------------------------------------------------------ checks: nothing changes
 
-    def check_ask(self, part: Ask, number: int, most: int) -> Plan:
-        """Which rows of a request are new.
+    def check_ask(self, part: AskRows, event: int, max_pending: int) -> NewRows:
+        """Find the rows of a request that are new.
 
         Parameters
         ----------
         part
             Rows and ids.
-        number
-            Of the event: rows without an id are named by it.
-        most
-            Tickets that may wait.
+        event
+            Number of the event; the server makes ids of it for rows without one.
+        max_pending
+            Pending tickets that the series may have.
+
+        Raises
+        ------
+        RequestError
+            409 for an id that was asked with another row, 429 for too many pending tickets.
         """
         if isinstance(part.rows, NumericRows):
-            plan = Plan([None] * len(part.rows), self._names(part, number), part.rows)
+            ids = part.ids
+            if ids[0] is None:  # a table has an id for each row, or for none
+                ids = [_server_id(event, place) for place in part.places]
+            new = NewRows([None] * len(ids), ids, part.rows)
         else:
-            plan = self._planned(part, number)
-        _once(plan.ids)
-        if len(self.pending) + len(plan.ids) > most:
-            raise Refusal(
+            new = self._check_rows(part, event)
+        _require_unique(new.ids)
+        if len(self.pending) + len(new.ids) > max_pending:
+            raise RequestError(
                 429,
-                f"{len(self.pending):,} tickets wait, and {most:,} may. Tell or drop some first.",
+                f"{len(self.pending):,} tickets are pending, and {max_pending:,} is the limit. "
+                "Tell or drop some first.",
             )
-        return plan
+        return new
 
-    def _planned(self, part: Ask, number: int) -> Plan:
-        plan = Plan([], [], [])
+    def _check_rows(self, part: AskRows, event: int) -> NewRows:
+        new = NewRows([], [], [])
         for place, name, row in zip(part.places, part.ids, part.rows, strict=True):
-            earlier = None if name is None else self._earlier(name)
-            if earlier is not None and not is_same(earlier[0], row):
-                raise Refusal(
+            if name is None:
+                new.responses.append(None)
+                new.ids.append(_server_id(event, place))
+                new.values.append(row)
+                continue
+            earlier = self._find_earlier(name)
+            if earlier is None:
+                new.responses.append(None)
+                new.ids.append(name)
+                new.values.append(row)
+                continue
+            row_hash, response = earlier
+            if not has_hash(row, row_hash):
+                raise RequestError(
                     409,
                     f"{short_repr(name)} was asked before, with another row. Choose another id.",
                     row=place,
                 )
-            plan.replies.append(None if earlier is None else earlier[1])
-            if earlier is None:
-                plan.ids.append(f"{OURS}{number}.{place}" if name is None else name)
-                plan.values.append(row)
-        return plan
+            new.responses.append(response)
+        return new
 
-    def are_new(self, part: Ask) -> bool:
-        """Whether a batch may be taken as one table: none of its ids came before.
-
-        True of what is no such batch.
-        """
+    def is_new_table(self, part: AskRows) -> bool:
+        """Whether none of the ids of a table occurred before; True if the rows are no table."""
         if not isinstance(part.rows, NumericRows) or part.ids[0] is None:
             return True
-        return self.pending.keys().isdisjoint(part.ids) and self._told.isdisjoint(part.ids)
+        return self.pending.keys().isdisjoint(part.ids) and self._recent_ids.isdisjoint(part.ids)
 
-    def check_tell(self, part: Tell) -> Plan:
-        """Which answers of a request are new."""
+    def check_tell(self, part: TellRows) -> NewRows:
+        """Find the answers of a request that are new.
+
+        Raises
+        ------
+        RequestError
+            400 for an answer of another type, 404 for an unknown ticket, 409 for another answer
+            than the one that was learned, or for a ticket that was dropped.
+        """
         ids = part.ids
-        if len(ids) > 1 and (self.pending.run(ids) is not None or self._are_pending(ids)):
-            values = learning.targets(self.kind, part.values)
+        if len(ids) > 1 and self.pending.are_pending(ids):
+            values = convert_numbers(self.kind, part.values)
             if values is not None:
-                return Plan([None] * len(ids), ids, values)
-        plan, pending = Plan([], [], []), self.pending
-        for place, name, raw in zip(part.places, part.ids, part.values, strict=True):
-            y = learning.target(self.kind, raw, place)
-            if name in pending:
-                plan.ids.append(name)
-                plan.values.append(y)
-                plan.replies.append(None)
+                return NewRows([None] * len(ids), ids, values)
+        new = NewRows([], [], [])
+        for place, name, raw in zip(part.places, ids, part.values, strict=True):
+            y = convert_answer(self.kind, raw, place)
+            if name in self.pending:
+                new.responses.append(None)
+                new.ids.append(name)
+                new.values.append(y)
                 continue
-            known = self._known(name, place)
+            known = self._require_recent(name, place)
             if known.y is None:
-                raise Refusal(
-                    409, f"{short_repr(name)} was dropped. Ask again under another id.", row=place
+                raise RequestError(
+                    409, f"{short_repr(name)} was dropped. Ask again with another id.", row=place
                 )
             if (type(known.y), known.y) != (type(y), y):
-                raise Refusal(
+                raise RequestError(
                     409,
-                    f"{short_repr(name)} was told {short_repr(known.y)} before, and not "
-                    f"{short_repr(y)}.",
+                    f"the answer to {short_repr(name)} was {short_repr(known.y)} before, and is "
+                    f"{short_repr(y)} now.",
                     row=place,
                 )
-            plan.replies.append(known.reply())
-        _once(plan.ids)
-        return plan
+            new.responses.append(known.answered())
+        _require_unique(new.ids)
+        return new
 
-    def check_drop(self, part: Drop) -> Plan:
-        """Which tickets of a request are still there."""
-        plan = Plan([], [], [])
-        for place, name in zip(part.places, part.ids, strict=True):
-            known = None if name in self.pending else self._known(name, place)
-            if known is not None and known.y is not None:
-                raise Refusal(
-                    409, f"{short_repr(name)} was told before and cannot be dropped.", row=place
-                )
-            plan.replies.append(None if known is None else known.reply())
-            if known is None:
-                plan.ids.append(name)
-        _once(plan.ids)
-        return plan
+    def check_drop(self, part: DropTickets) -> NewRows:
+        """Find the tickets of a request that are still pending.
 
-    # ------------------------------------------------------------------ what changes something
-
-    def ask(self, plan: Plan) -> Sequence[Reply | None]:
-        """Predict the new rows; the answers of all."""
-        if not plan.ids:
-            return plan.replies
-        block = self.late.ask_block(plan.values, plan.ids)
-        self.watch.asks += len(plan.ids)
-        if isinstance(plan.values, NumericRows):
-            if plan.ids[0][0] != OURS:  # all of them have names of the client's, or none has
-                block.marks = fingerprints(plan.values)
-        else:
-            named = {
-                name: row
-                for name, row in zip(plan.ids, plan.values, strict=True)
-                if name[0] != OURS
-            }
-            self.rows.update(zip(named, map(fingerprint, named.values()), strict=True))
-        return _filled(plan, replies.said(block))
-
-    def take_back(self, plan: Plan) -> None:
-        """Forget rows that were predicted in vain, because another part of their request was
-        refused.
+        Raises
+        ------
+        RequestError
+            404 for an unknown ticket, 409 for one that was answered.
         """
-        for name in plan.ids:
-            self.late.drop(name)
-            self.rows.pop(name, None)
-        self.watch.asks -= len(plan.ids)
+        new = NewRows([], [], [])
+        for place, name in zip(part.places, part.ids, strict=True):
+            if name in self.pending:
+                new.responses.append(None)
+                new.ids.append(name)
+                continue
+            known = self._require_recent(name, place)
+            if known.y is not None:
+                raise RequestError(
+                    409, f"{short_repr(name)} was answered and cannot be dropped.", row=place
+                )
+            new.responses.append(known.answered())
+        _require_unique(new.ids)
+        return new
 
-    def tell(self, plan: Plan) -> Sequence[Reply | None]:
-        """Learn the new answers; the answers of all."""
-        ids, ys, step = plan.ids, plan.values, functools.partial(learning.step_size, self.late)
+    # ------------------------------------------------------------------ changes
+
+    def ask(self, new: NewRows) -> Sequence[RowResponse | None]:
+        """Predict the new rows; return the responses to all rows."""
+        if not new.ids:
+            return new.responses
+        block = self.late.ask_block(new.values, new.ids)
+        self.stats.add_asks(len(new.ids))
+        if not isinstance(new.values, NumericRows):
+            for name, row in zip(new.ids, new.values, strict=True):
+                if name[0] != SERVER_ID_PREFIX:
+                    self.row_hashes[name] = hash_row(row)
+        elif new.ids[0][0] != SERVER_ID_PREFIX:
+            block.marks = hash_table(new.values)
+        if not block.has_intervals:
+            return _merge(new, list(map(prediction_of, block.tickets())))
+        return _merge(new, list(map(NumberPrediction, block.ids, *block.predictions.T.tolist())))
+
+    def take_back(self, new: NewRows) -> None:
+        """Forget rows that were predicted, because another part of their request was rejected."""
+        for name in new.ids:
+            self.late.drop(name)
+            self.row_hashes.pop(name, None)
+        self.stats.add_asks(-len(new.ids))
+
+    def tell(self, new: NewRows) -> Sequence[RowResponse | None]:
+        """Learn the new answers; return the responses to all rows."""
+        ids, ys = new.ids, new.values
         if not ids:
-            return plan.replies
-        run = self.pending.run(ids) if len(ids) > SMALL else None
-        if run is not None and run.block.given is not None:
-            return _filled(plan, self._tell_table(run, ys, step))
-        tickets, rows = [self.pending[name] for name in ids], self._prints(ids)
-        self.late.tell_many(ids, ys)
-        errors = learning.errors(tickets, ys)
-        self.watch.told(tickets, ys, errors, step)
-        self._forget(ids)
-        self._memory.put(
-            self.place, ids, map(answered.made, zip(rows, tickets, ys, errors, strict=True))
-        )
-        return _filled(
-            plan, list(map(replies.Told, ids, [ticket[1] for ticket in tickets], ys, errors))
-        )
+            return new.responses
+        block = self.pending.select(ids)
+        tickets = self._answered(block, ys)
+        self.late.tell_block(block, ys)
+        self.stats.add_answers(tickets, self.step_size)
+        self._forget_hashes(ids)
+        self._recent.add(self.number, ids, tickets)
+        return _merge(new, [LearnedAnswer(one[0], one[1], one[5], one[6]) for one in tickets])
 
-    def _tell_table(
-        self, run: Run, ys: list[float], step: Callable[[], float | None]
-    ) -> list[Reply]:
-        """The same for tickets of numbers with intervals that were asked together, as columns."""
-        ids, block = run.ids, run.block
-        assert block.given is not None
-        given = block.given[
-            run.places
-        ].copy()  # not a part of a larger one, which would be remembered with it
-        rows = self._prints(ids) if block.marks is None else block.marks[run.places].copy()
-        self.late.tell_many(ids, ys)
-        self._forget(ids)
-        truths = np.array(ys, dtype=np.float64)
-        errors = np.abs(given[:, 0] - truths)
-        off = errors.tolist()
-        self.watch.told_table(ids, given, truths, off, step)
-        self._memory.put_table(self.place, ToldTable(ids, rows, given, truths, errors))
-        return list(map(replies.Told, ids, given[:, 0].tolist(), ys, off))
+    def _answered(self, block: TicketBlock, ys: list[Any]) -> list[RecentTicket]:
+        """Return the tickets as they are remembered once these answers are learned."""
+        ids = block.ids
+        hashes = list(map(self._row_hash, ids))
+        if block.has_intervals:
+            predictions, lowers, uppers = block.predictions.T.tolist()
+            shares: Iterable[Any] = repeat(None)
+        else:
+            _, predictions, lowers, uppers, shares = zip(*block.tickets(), strict=True)
+        is_class = self.late.predicts_labels
+        errors = [
+            prediction_error(one, y, is_class) for one, y in zip(predictions, ys, strict=True)
+        ]
+        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
+        return list(map(new_recent_ticket, fields))
 
-    def drop(self, plan: Plan) -> Sequence[Reply | None]:
-        """Forget tickets; the answers of all."""
-        for name in plan.ids:
-            told = Told(self._print(name), self.pending[name], None)
+    def drop(self, new: NewRows) -> Sequence[RowResponse | None]:
+        """Drop the pending tickets; return the responses to all rows."""
+        for name in new.ids:
+            ticket = RecentTicket(*self.pending[name], None, 0.0, self._row_hash(name))
             self.late.drop(name)
-            self.rows.pop(name, None)
-            self._memory.put(self.place, [name], [told])
-        self.watch.drops += len(plan.ids)
-        return _filled(plan, list(map(replies.Dropped, plan.ids)))
+            self.row_hashes.pop(name, None)
+            self._recent.add(self.number, [name], [ticket])
+        self.stats.add_drops(len(new.ids))
+        return _merge(new, list(map(DroppedTicket, new.ids)))
 
     # ------------------------------------------------------------------
 
-    def _names(self, part: Ask, number: int) -> list[Any]:
-        """The ids of a batch, all of them the client's, or all ours."""
-        return (
-            part.ids
-            if part.ids[0] is not None
-            else [f"{OURS}{number}.{place}" for place in part.places]
-        )
+    def pending_hashes(self) -> dict[str, RowHash]:
+        """Return the hashes of all pending rows that have an id of the client."""
+        hashes = zip(self.pending, map(self._row_hash, self.pending), strict=True)
+        return {name: row_hash for name, row_hash in hashes if row_hash != ""}
 
-    def prints(self) -> dict[str, Print]:
-        """What all rows of pending tickets are recognised by, by the ids that clients gave."""
-        return {name: found for name in self.pending if (found := self._print(name)) != ""}
-
-    def _print(self, name: str) -> Print:
-        """What the row of a pending ticket is recognised by; nothing if the server named it."""
+    def _row_hash(self, name: str) -> RowHash:
+        """Return the hash of a pending row; empty if the server made the id."""
         mark = self.pending.mark(name)
-        return self.rows.get(name, "") if mark is None else mark
+        return self.row_hashes.get(name, "") if mark is None else mark
 
-    def _prints(self, ids: list[str]) -> list[Print]:
-        return list(map(self._print, ids))
-
-    def _forget(self, ids: list[str]) -> None:
-        """Forget what rows are recognised by that wait no more."""
-        if self.rows:
+    def _forget_hashes(self, ids: list[str]) -> None:
+        if self.row_hashes:
             for name in ids:
-                self.rows.pop(name, None)
+                self.row_hashes.pop(name, None)
 
-    def _are_pending(self, ids: list[str]) -> bool:
-        some = set(ids)
-        return len(some) == len(ids) and self.pending.keys() >= some
-
-    def _earlier(self, name: str) -> tuple[Print, Reply] | None:
-        """What a row that was asked before is recognised by, and its answer then."""
+    def _find_earlier(self, name: str) -> tuple[RowHash, RowResponse] | None:
+        """Return hash and response of a row that was asked before; None if the id is new."""
         if name in self.pending:
-            return self._print(name), replies.ticket(self.pending[name])
-        told = self._memory.get(self.place, name)
-        return None if told is None else (told.row, replies.ticket(told.ticket))
+            return self._row_hash(name), prediction_of(self.pending[name])
+        known = self._recent.get(self.number, name)
+        return None if known is None else (known.row_hash, known.asked())
 
-    def _known(self, name: str, place: int) -> Told:
-        told = self._memory.get(self.place, name)
-        if told is None:
-            raise Refusal(
+    def _require_recent(self, name: str, place: int) -> RecentTicket:
+        known = self._recent.get(self.number, name)
+        if known is None:
+            raise RequestError(
                 404,
-                f"no ticket {short_repr(name)} waits: it was never asked here, or answered long "
-                "ago.",
+                f"no ticket {short_repr(name)} is pending: it was never asked here, or answered "
+                "long ago.",
                 row=place,
             )
-        return told
+        return known
 
 
-def _once(ids: list[str]) -> None:
+def _server_id(event: int, place: int) -> str:
+    """Return the id of a row that has none."""
+    return f"{SERVER_ID_PREFIX}{event}.{place}"
+
+
+def _require_unique(ids: list[str]) -> None:
     if len(set(ids)) < len(ids):
         twice = Counter(ids).most_common(1)[0][0]
-        raise Refusal(409, f"{short_repr(twice)} is there twice in one request.")
+        raise RequestError(409, f"{short_repr(twice)} occurs twice in one request.")
 
 
-def _filled(plan: Plan, fresh: Sequence[Reply]) -> Sequence[Reply | None]:
-    """All answers in the order of the rows: those that were given before, and the new ones."""
-    if len(fresh) == len(plan.replies):
-        return fresh
-    news = iter(fresh)
-    return [next(news) if reply is None else reply for reply in plan.replies]
+def _merge(new: NewRows, responses: Sequence[RowResponse]) -> Sequence[RowResponse | None]:
+    """Return the responses to all rows of a request, given those to its new rows."""
+    if len(responses) == len(new.responses):
+        return responses
+    following = iter(responses)
+    return [next(following) if known is None else known for known in new.responses]

@@ -13,7 +13,7 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.state import OneOf, damaged, fits_json
 from swordplay.tables import date_features
 from swordplay.tables.errors import TableError, nearest
-from swordplay.tables.layout import HOW, LEFT
+from swordplay.tables.schema import LEFT_OUT, PARSED_AS
 
 MOST_CATEGORIES = 50
 """Of one column that get columns of their own; later ones share one."""
@@ -128,12 +128,12 @@ def plan(
 
 def how_read(schema: Any, name: str) -> str:
     """How the values of a column are written, if its table says so."""
-    return ((schema.field(name).metadata or {}).get(HOW) or b"").decode()
+    return ((schema.field(name).metadata or {}).get(PARSED_AS) or b"").decode()
 
 
 def left_out(schema: Any) -> dict[str, str]:
     """Columns that the table left out as they cannot be used, and why."""
-    return dict(json.loads((schema.metadata or {}).get(LEFT) or "{}"))
+    return dict(json.loads((schema.metadata or {}).get(LEFT_OUT) or "{}"))
 
 
 def planned(name: str, values: Any, *, insisted: bool) -> Plan:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.tables.readings.reading import NUMBER, WORD
+from swordplay.tables.parsers import DOUBLE, STRING
 
 PLACES_PER_DOUBLING = 16
 PREFIX_DIGITS = 12
@@ -159,7 +159,7 @@ def digest(rows: pa.RecordBatch) -> str:
     )
     for column in rows.columns:
         found.update(np.packbits(column.is_null().to_numpy(zero_copy_only=False)).data)
-        if column.type == WORD:
+        if column.type == STRING:
             found.update(
                 np.ascontiguousarray(
                     pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
@@ -169,7 +169,7 @@ def digest(rows: pa.RecordBatch) -> str:
         else:
             plain = (
                 column
-                if column.type == NUMBER
+                if column.type == DOUBLE
                 else column.cast(pa.int8() if column.type == pa.bool_() else pa.int64())
             )
             found.update(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -75,6 +76,13 @@ def nearest(name: str, names: Iterable[str]) -> str:
     folded = {known.casefold().strip(): known for known in names}
     close = difflib.get_close_matches(name.casefold().strip(), folded, n=1)
     return f" Did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def shell_name(name: str) -> str:
+    """Return a column's name as it is typed in an option: quoted if it has blanks or commas."""
+    if re.fullmatch(r"[\w.\-]+", name):
+        return name
+    return f"'\"{name}\"'" if "," in name else f"'{name}'"
 
 
 def _stem(name: str) -> str:

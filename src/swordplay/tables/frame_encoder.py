@@ -20,23 +20,30 @@ from swordplay.core.state import damaged
 from swordplay.core.types import Matrix, State
 from swordplay.tables import typed
 from swordplay.tables.column_plans import Plan, planned
-from swordplay.tables.columns import Choice, finite, infinite
+from swordplay.tables.date_parser import TimeParser
 from swordplay.tables.digests import piece
-from swordplay.tables.earlier import plainly
 from swordplay.tables.encoder import NOTHING, Encoder
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.frames import frame
-from swordplay.tables.layout import Layout
-from swordplay.tables.readings import TimeOfDay
-from swordplay.tables.readings.reading import DATES, NUMBER, TIME, TRUTH, WORD, Reading
+from swordplay.tables.parsers import (
+    BOOL,
+    DATES,
+    DOUBLE,
+    STRING,
+    TIME,
+    Parser,
+    infinite_mask,
+    without_nan,
+)
+from swordplay.tables.schema import ColumnRequest, TableSchema, plain_parser
 from swordplay.tables.table import HEAD_ROWS
 
 FEWEST_DATES = 20
 """So many dates, all without a time of the day, are days; fewer may be chance."""
 MEANINGS = {
-    NUMBER: "numbers",
-    TRUTH: "truths",
-    WORD: "words",
+    DOUBLE: "numbers",
+    BOOL: "truths",
+    STRING: "words",
     TIME: "times of the day",
 } | dict.fromkeys(DATES, "dates")
 PARTS = {
@@ -67,7 +74,7 @@ class FrameEncoder:
         Names of the columns, and how each of them is read.
     """
 
-    def __init__(self, encoder: Encoder, layout: Layout) -> None:
+    def __init__(self, encoder: Encoder, layout: TableSchema) -> None:
         self.encoder, self.layout = encoder, layout
 
     @classmethod
@@ -105,7 +112,7 @@ class FrameEncoder:
             return piece(rows.select(list(names)).slice(0, HEAD_ROWS))
 
         layout = typed.decided(
-            "X", rows.schema, len(rows), head, Choice(None, types=words), remarks
+            "X", rows.schema, len(rows), head, ColumnRequest(None, types=words), remarks
         )
         first = _read(rows.slice(0, HEAD_ROWS), layout)
         plans = [_planned(name, first.column(name)) for name in layout.names]
@@ -201,14 +208,14 @@ class FrameEncoder:
 
     def state(self) -> State:
         """All that the next frame needs."""
-        return {"layout": self.layout.text(), **self.encoder.state()}
+        return {"layout": self.layout.to_json(), **self.encoder.state()}
 
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
         """The one that was saved."""
-        layout = Layout.read(saved["layout"])[0]
+        layout = TableSchema.from_json(saved["layout"])[0]
         encoder = Encoder.resumed(saved, 0, of_classes=False)
-        types = {field.name: _family(field.type) for field in layout.schema}
+        types = {field.name: _family(field.type) for field in layout.arrow}
         kinds = {one.name: NOTHING.get(one.kind) for one in encoder.plans}
         used = {name: _family(kind) for name, kind in kinds.items() if kind is not None}
         if not set(kinds) <= set(layout.names) or any(
@@ -225,7 +232,7 @@ def _family(kind: Any) -> str:
 
 def _is_category(stored: Any) -> bool:
     """Whether values are categories that are words, as somebody has said."""
-    return bool(pa.types.is_dictionary(stored)) and typed.kind_of(stored) == WORD
+    return bool(pa.types.is_dictionary(stored)) and typed.kind_of(stored) == STRING
 
 
 def _planned(name: str, values: Any) -> Plan:
@@ -254,7 +261,7 @@ def _tell(plans: Sequence[Plan], remarks: Sequence[str]) -> None:
         warnings.warn(" ".join(["X:", *left, *doubts]), UserWarning, stacklevel=2)
 
 
-def _read(rows: Any, layout: Layout) -> pa.RecordBatch:
+def _read(rows: Any, layout: TableSchema) -> pa.RecordBatch:
     """Rows as one record batch of the layout's types, null where something is missing.
 
     Columns may come in any order.
@@ -264,15 +271,15 @@ def _read(rows: Any, layout: Layout) -> pa.RecordBatch:
     TableError
         If a value does not fit: says which column, which value and what to do.
     """
-    kinds = zip(layout.input, layout.schema, strict=True)
+    kinds = zip(layout.stored_arrow, layout.arrow, strict=True)
     arrays = [
         _values(into.name, rows.column(into.name), at_first.type, into.type, layout)
         for at_first, into in kinds
     ]
-    return finite(pa.RecordBatch.from_arrays(arrays, list(layout.names)))
+    return without_nan(pa.RecordBatch.from_arrays(arrays, list(layout.names)))
 
 
-def _values(name: str, column: Any, stored: Any, kind: Any, layout: Layout) -> pa.Array:
+def _values(name: str, column: Any, stored: Any, kind: Any, layout: TableSchema) -> pa.Array:
     """The values of a column.
 
     Parameters
@@ -285,24 +292,24 @@ def _values(name: str, column: Any, stored: Any, kind: Any, layout: Layout) -> p
         How they are read.
     """
     values = typed.plain(piece(pa.table({name: column})).column(0))
-    found, reading = typed.kind_of(values.type), layout.readings.get(name)
+    found, parser = typed.kind_of(values.type), layout.parsers.get(name)
     if found is None:
         raise _differs(name, MEANINGS[stored], values)
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), kind)
     if (
-        reading is not None and stored == WORD != found
+        parser is not None and stored == STRING != found
     ):  # what was written at first comes as a value now
         if not _taken_for(found, kind) or (
-            kind == NUMBER and reading.said
+            kind == DOUBLE and parser.description
         ):  # such as 3.5 where 50% was: 3.5% or 350%?
-            raise _differs(name, f"texts, each {reading.expected},", values)
-        stored, reading = kind, None
-    if found == WORD != stored:
+            raise _differs(name, f"texts, each {parser.expected},", values)
+        stored, parser = kind, None
+    if found == STRING != stored:
         values = _fitting(
             name,
             values,
-            TimeOfDay() if stored == TIME else plainly(stored, "."),
+            TimeParser() if stored == TIME else plain_parser(stored, "."),
             "Repair it, or fit anew.",
         )
     elif not _taken_for(found, stored):
@@ -317,9 +324,9 @@ def _values(name: str, column: Any, stored: Any, kind: Any, layout: Layout) -> p
         )
     except pa.ArrowInvalid as error:
         raise _differs(name, MEANINGS[stored], values) from error
-    if reading is not None:
-        values = _fitting(name, values, reading, AS_WORDS)
-    beyond = infinite(values)
+    if parser is not None:
+        values = _fitting(name, values, parser, AS_WORDS)
+    beyond = infinite_mask(values)
     if beyond.any():
         row = int(beyond.argmax())
         raise TableError(
@@ -335,20 +342,20 @@ def _taken_for(found: Any, wanted: Any) -> bool:
     """
     return (
         found == wanted
-        or wanted == WORD
-        or (found, wanted) == (TRUTH, NUMBER)
+        or wanted == STRING
+        or (found, wanted) == (BOOL, DOUBLE)
         or (found in DATES and wanted in DATES)
     )
 
 
-def _fitting(name: str, values: pa.Array, reading: Reading, remedy: str) -> pa.Array:
+def _fitting(name: str, values: pa.Array, parser: Parser, remedy: str) -> pa.Array:
     """Values that are read, each of which has to fit."""
-    read, bad = reading.convert(values)
+    read, bad = parser.parse(values)
     if bad.any():
         row = int(bad.argmax())
         raise TableError(
             f"X: column {name!r} holds {short_repr(values[row].as_py(), 40)} in row {row}, which "
-            f"is not {reading.expected}, as most of the first values were. {remedy}"
+            f"is not {parser.expected}, as most of the first values were. {remedy}"
         )
     return read
 

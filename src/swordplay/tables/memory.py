@@ -10,12 +10,11 @@ from typing import final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from swordplay.tables import columns
-from swordplay.tables.columns import Choice
+from swordplay.tables import infer, parsers
 from swordplay.tables.digests import RowDigest, digest, piece
 from swordplay.tables.errors import TableChanged, changed
-from swordplay.tables.layout import Layout
-from swordplay.tables.readings.reading import NUMBER
+from swordplay.tables.parsers import DOUBLE
+from swordplay.tables.schema import ColumnRequest, TableSchema
 from swordplay.tables.table import HEAD_ROWS, Batch, Position
 from swordplay.tables.typed import BATCH_ROWS, TypedTable, decided, kind_of
 
@@ -33,7 +32,7 @@ class MemoryTable(TypedTable):
         The table.
     name
         What messages call it.
-    choice
+    request
         Of its columns.
     position
         Where to go on, or None for the beginning.
@@ -55,7 +54,7 @@ class MemoryTable(TypedTable):
         self,
         rows: pa.Table,
         name: str,
-        choice: Choice,
+        request: ColumnRequest,
         position: Position | None = None,
         *,
         skip: bool,
@@ -67,18 +66,18 @@ class MemoryTable(TypedTable):
     ) -> None:
         super().__init__(name, skip=skip)
         self._rows, self._batch_rows, self._closed = rows, batch_rows, False
-        columns.require(name, rows.schema.names, choice)
+        request.check_names(name, rows.schema.names)
         if position is not None:
-            self._layout = Layout.read(position.layout)[0]
+            self._columns = TableSchema.from_json(position.layout)[0]
         elif sorted:
-            self._layout = Layout(tuple(rows.schema.names), tuple(rows.schema.types))
+            self._columns = TableSchema(tuple(rows.schema.names), tuple(rows.schema.types))
         else:
-            self._layout = decided(name, rows.schema, len(rows), self._head, choice, self.remarks)
-            numbers = (field.name for field in self._layout.schema if field.type == NUMBER)
+            self._columns = decided(name, rows.schema, len(rows), self._head, request, self.remarks)
+            numbers = (field.name for field in self._columns.arrow if field.type == DOUBLE)
             self.remarks += [
-                columns.rounded(name) for name in numbers if _beyond_exact(rows.column(name))
+                infer.rounding_remark(name) for name in numbers if _beyond_exact(rows.column(name))
             ]
-        self.schema = rows.schema if sorted else self._layout.schema
+        self.schema = rows.schema if sorted else self._columns.arrow
         if not self._fits():
             raise changed(name, 0)
         if sorted:
@@ -88,7 +87,9 @@ class MemoryTable(TypedTable):
                     f"{name} is not the table that this state was saved with: something in it has "
                     "changed."
                 )
-            position = position or Position("memory", self._layout.text(), 0, 0, 0, refused, whole)
+            position = position or Position(
+                "memory", self._columns.to_json(), 0, 0, 0, refused, whole
+            )
         elif position is not None:
             taken = (
                 self._taken(first, batch_rows)
@@ -96,7 +97,7 @@ class MemoryTable(TypedTable):
             )
             self._digest = self._read_again(taken, position, compared)
         else:
-            position = Position("memory", self._layout.text(), 0, 0, 0, refused, "")
+            position = Position("memory", self._columns.to_json(), 0, 0, 0, refused, "")
             if resumable:
                 self._digest = RowDigest()
                 position = position._replace(**self._digest.digests._asdict())
@@ -107,12 +108,12 @@ class MemoryTable(TypedTable):
         return float(position.row / len(self._rows))
 
     def _fits(self) -> bool:
-        """Whether the table has the columns of the layout, with values of the same kinds."""
-        if self._layout.names != tuple(self._rows.schema.names):
+        """Whether the table has the columns of the columns, with values of the same kinds."""
+        if self._columns.names != tuple(self._rows.schema.names):
             return False
         stored = (
             (kind_of(self._rows.schema.field(field.name).type), field.type)
-            for field in self._layout.input
+            for field in self._columns.stored_arrow
         )
         return all(found == wanted for found, wanted in stored)
 
@@ -153,4 +154,4 @@ def _beyond_exact(values: pa.ChunkedArray) -> bool:
     if not pa.types.is_integer(values.type):
         return False
     ends = pc.min_max(values).as_py()
-    return any(end is not None and abs(end) >= columns.LARGEST_EXACT for end in ends.values())
+    return any(end is not None and abs(end) >= parsers.LARGEST_EXACT for end in ends.values())

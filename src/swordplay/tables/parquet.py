@@ -9,13 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from swordplay.core.arguments import short_repr
-from swordplay.tables import columns
-from swordplay.tables.columns import Choice
+from swordplay.tables import infer, parsers
 from swordplay.tables.digests import RowDigest
 from swordplay.tables.errors import TableError, changed, unreadable
-from swordplay.tables.layout import Layout
 from swordplay.tables.lean import take_pandas_in
-from swordplay.tables.readings.reading import NUMBER
+from swordplay.tables.parsers import DOUBLE
+from swordplay.tables.schema import ColumnRequest, TableSchema
 from swordplay.tables.source import Raw, Source
 from swordplay.tables.table import HEAD_ROWS, Batch, Position
 from swordplay.tables.typed import BATCH_ROWS, TypedTable, decided, kind_of
@@ -31,7 +30,7 @@ class ParquetTable(TypedTable):
     ----------
     source
         The file.
-    choice
+    request
         Of its columns.
     position
         Where to go on, or None for the beginning.
@@ -46,7 +45,7 @@ class ParquetTable(TypedTable):
     def __init__(
         self,
         source: Source,
-        choice: Choice,
+        request: ColumnRequest,
         position: Position | None,
         *,
         skip: bool,
@@ -62,21 +61,21 @@ class ParquetTable(TypedTable):
                 "Give the file itself."
             )
         self._file = self._opened(source)
-        columns.require(self.name, self._file.schema_arrow.names, choice)
+        request.check_names(self.name, self._file.schema_arrow.names)
         take_pandas_in(self._file.schema_arrow)
         if position is None:
             rows = self._file.metadata.num_rows
-            layout = decided(
-                self.name, self._file.schema_arrow, rows, self._head, choice, self.remarks
+            columns = decided(
+                self.name, self._file.schema_arrow, rows, self._head, request, self.remarks
             )
-            position = Position("parquet", layout.text(), 0, 0, 0, 0, "")
-            numbers = {field.name for field in layout.schema if field.type == NUMBER}
-            self.remarks += map(columns.rounded, self._beyond_exact(numbers))
-        self._layout = Layout.read(position.layout)[0]
-        self.schema = self._layout.schema
-        asked = {name for name in self._layout.names if not choice.leaves_out(name)}
-        if asked != {*self.schema.names, *self._layout.left} - {
-            name for name in self._layout.left if choice.leaves_out(name)
+            position = Position("parquet", columns.to_json(), 0, 0, 0, 0, "")
+            numbers = {field.name for field in columns.arrow if field.type == DOUBLE}
+            self.remarks += map(infer.rounding_remark, self._beyond_exact(numbers))
+        self._columns = TableSchema.from_json(position.layout)[0]
+        self.schema = self._columns.arrow
+        asked = {name for name in self._columns.names if not request.leaves_out(name)}
+        if asked != {*self.schema.names, *self._columns.left_out} - {
+            name for name in self._columns.left_out if request.leaves_out(name)
         }:
             raise changed(self.name, position.row)
         if position.row or position.fingerprint:
@@ -93,7 +92,7 @@ class ParquetTable(TypedTable):
         """The digest of the rows in front of a position, once they are compared."""
         names = self.schema.names
         kinds = {field.name: kind_of(field.type) for field in self._file.schema_arrow}
-        if any(kinds.get(field.name) != field.type for field in self._layout.input):
+        if any(kinds.get(field.name) != field.type for field in self._columns.stored_arrow):
             raise changed(self.name, position.row)
         stored = (
             self._file.iter_batches(batch_rows, columns=names, use_threads=False)
@@ -143,7 +142,7 @@ class ParquetTable(TypedTable):
         for chunk in map(group.column, range(group.num_columns)):
             known = chunk.statistics if chunk.path_in_schema in names else None
             ends = (known.min, known.max) if known and known.has_min_max else ()
-            if any(isinstance(end, int) and abs(end) >= columns.LARGEST_EXACT for end in ends):
+            if any(isinstance(end, int) and abs(end) >= parsers.LARGEST_EXACT for end in ends):
                 yield chunk.path_in_schema
 
     @property

@@ -7,17 +7,15 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from swordplay.core.arguments import short_repr
-from swordplay.tables import delimited, ndjson
-from swordplay.tables.columns import Choice
+from swordplay.tables import csv_format, ndjson_format
 from swordplay.tables.comparing import read_again
 from swordplay.tables.digests import TextDigest
-from swordplay.tables.earlier import Earlier
 from swordplay.tables.errors import TableError, nearest
 from swordplay.tables.frames import Frame
 from swordplay.tables.lean import take_pandas_in
 from swordplay.tables.memory import MemoryTable
 from swordplay.tables.parquet import ParquetTable
-from swordplay.tables.readings import KINDS
+from swordplay.tables.schema import KINDS, ColumnRequest, KnownColumn
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import HEAD_BYTES, LONGEST_RECORD, TextTable, endless, too_long
@@ -40,14 +38,16 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 class TextFormat(NamedTuple):
     """A format of text: how it is recognised, and how it comes back from a position."""
 
-    recognise: Callable[[Head, Choice], Format]
+    recognise: Callable[[Head, ColumnRequest], Format]
     complete: Callable[[bytes], bool]
     described: Callable[[str], Format]
 
 
 TEXT: dict[str, TextFormat] = {
-    "csv": TextFormat(delimited.recognise, delimited.complete, delimited.Delimited.described),
-    "ndjson": TextFormat(ndjson.recognise, ndjson.complete, ndjson.Lines.described),
+    "csv": TextFormat(csv_format.recognise, csv_format.complete, csv_format.CsvFormat.described),
+    "ndjson": TextFormat(
+        ndjson_format.recognise, ndjson_format.complete, ndjson_format.NdjsonFormat.described
+    ),
 }
 
 
@@ -63,7 +63,7 @@ def open_table(
     types: Mapping[str, str] | None = None,
     missing: Collection[str] = (),
     header: bool | None = None,
-    before: Mapping[str, Earlier] | None = None,
+    before: Mapping[str, KnownColumn] | None = None,
     others: bool = True,
     block_size: int = BLOCK,
     position: Position | None = None,
@@ -136,7 +136,7 @@ def open_table(
     """
     _require_known(on_bad, format, types or {}, position)
     # Dictionaries look names up in constant time and keep their order.
-    choice = Choice(
+    request = ColumnRequest(
         target,
         dict.fromkeys(drop),
         None if keep is None else dict.fromkeys(keep),
@@ -157,15 +157,15 @@ def open_table(
         "compared": compared,
     }
     if isinstance(source, Frame):
-        return MemoryTable(source.rows, source.name, choice, position, **typed)
+        return MemoryTable(source.rows, source.name, request, position, **typed)
     text = Source(os.fspath(source), encoding)
     try:
         format = position.format if position else format or recognised(text)
         if format == "parquet":
-            return ParquetTable(text, choice, position, **typed)
+            return ParquetTable(text, request, position, **typed)
         how: dict[str, Any] = {"skip": skip, "block_size": block_size}
         if position is None:
-            table = _begun(text, format, choice, how, resumable=resumable)
+            table = _begun(text, format, request, how, resumable=resumable)
         else:
             table = _resumed(text, position, how, compared)
         take_pandas_in(table.schema)
@@ -212,11 +212,11 @@ def recognised(source: Source) -> str:
 
 
 def _begun(
-    source: Source, format: str, choice: Choice, options: dict[str, Any], *, resumable: bool
+    source: Source, format: str, request: ColumnRequest, options: dict[str, Any], *, resumable: bool
 ) -> TextTable:
     """A table from its beginning."""
     head = _head(source, TEXT[format].complete)
-    chosen = TEXT[format].recognise(head, choice)
+    chosen = TEXT[format].recognise(head, request)
     source.unread(head.data[head.size :])
     digest = TextDigest(head.data[: head.size]) if resumable else None
     position = Position(format, chosen.describe(), head.size, 0, head.lines, 0, "", head.size)

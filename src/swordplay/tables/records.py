@@ -37,7 +37,7 @@ def boundaries(block: bytes, delimiter: str) -> tuple[NDArray[np.int64], NDArray
     """
     ends = newlines(block) + 1
     if b'"' in block:
-        from swordplay.tables.quotes import (
+        from swordplay.tables.csv_scan import (
             scan,
         )  # numba takes its time, and most tables of numbers have no quotes
 

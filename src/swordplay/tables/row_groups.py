@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from swordplay.tables.output import Output, OutputPosition
+from swordplay.tables.parsers import STRING
 from swordplay.tables.partial import Partial, fingerprint_of, not_ours, reported
-from swordplay.tables.readings.reading import WORD
 
 GROUP_ROWS = 1 << 17
 """Rows per row group."""
@@ -34,7 +34,7 @@ class RowGroups:
 
     def __init__(self, file: Partial, schema: pa.Schema, group_rows: int) -> None:
         words = [
-            field.name for field in schema if field.type == WORD
+            field.name for field in schema if field.type == STRING
         ]  # a dictionary of numbers that differ helps nobody
         self._sink = _Sink(file)
         self._writer = pyarrow.parquet.ParquetWriter(

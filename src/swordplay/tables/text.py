@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from swordplay.core.arguments import short_repr
 from swordplay.tables.digests import TextDigest
 from swordplay.tables.errors import TableError
-from swordplay.tables.readings.reading import refused
+from swordplay.tables.parsers import failing_entries
 from swordplay.tables.records import count_lines, newlines
 from swordplay.tables.source import Source
 from swordplay.tables.table import Batch, Position, Refusal, Table, not_resumable
@@ -29,11 +29,16 @@ Of a pipe it is what there is.
 """
 LONGEST_RECORD = 1 << 26
 """Bytes of the longest record that is read."""
-MARK_FOR_NOTHING = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
-"""Short texts without digits, or with a # in front: among other values they may stand for nothing.
+NULL_TEXT = re.compile(r"(?!-?inf)(?:[^\d'\"]{1,16}|#[^'\"]{1,16})", re.IGNORECASE)
+"""Short texts without digits, or with a # in front: among other values they may mean "missing".
 
 An infinity does not.
 """
+TOTAL_LABEL = re.compile(
+    r"(?:.*\b)?(?:(?:sub)?totals?|sum|averages?|mean|sources?|notes?|gesamt|summe|quelle)\b.*",
+    re.IGNORECASE,
+)
+"""Labels of rows below a table that sum it up or say where it comes from."""
 
 
 class TextTable(Table):
@@ -245,7 +250,7 @@ class TextTable(Table):
                 raise
             return np.zeros(stop - start, bool)
 
-        bad = np.flatnonzero(refused(len(kept), attempt))
+        bad = np.flatnonzero(failing_entries(len(kept), attempt))
         return {
             kept[i]: Fault(None, records[kept[i]].decode().strip(), reasons[int(i)]) for i in bad
         }
@@ -261,7 +266,9 @@ def bad_row(name: str, bad: Refusal) -> TableError:
     line = "" if bad.line is None else f", line {bad.line}"
     column = "" if bad.column is None else f", column {bad.column!r}"
     remedy = "Correct the row, or leave such rows out with --on-bad skip."
-    if bad.column is not None and MARK_FOR_NOTHING.fullmatch(bad.value):
+    if bad.column is not None and TOTAL_LABEL.fullmatch(bad.value):
+        remedy = "It looks like a row that is no data. Leave such rows out with --on-bad skip."
+    elif bad.column is not None and NULL_TEXT.fullmatch(bad.value):
         quoted = f'"{bad.value}"' if "," in bad.value else bad.value
         remedy += f" If it stands for nothing, say --missing {shlex.quote(quoted)}."
     return TableError(

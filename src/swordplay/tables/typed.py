@@ -12,30 +12,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.core.arguments import short_repr
-from swordplay.tables import columns, deciding
-from swordplay.tables.columns import Choice
-from swordplay.tables.deciding import Decision
+from swordplay.tables import infer, parsers
+from swordplay.tables.date_parser import TICKS_PER_SECOND
 from swordplay.tables.digests import LEAST_ROWS, RowDigest, agreed_place
-from swordplay.tables.earlier import plainly
 from swordplay.tables.errors import TableError, changed
-from swordplay.tables.layout import Layout
+from swordplay.tables.infer import ColumnDecision
 from swordplay.tables.lean import values_of
-from swordplay.tables.readings.moments import UNITS
-from swordplay.tables.readings.reading import DATES, MISSING, NUMBER, TIME, TRUTH, WORD, known
+from swordplay.tables.parsers import BOOL, DATES, DOUBLE, NULL_TEXTS, STRING, TIME, null_where
+from swordplay.tables.schema import ColumnRequest, TableSchema, plain_parser
 from swordplay.tables.table import Batch, Position, Refusal, Table, not_resumable
 from swordplay.tables.text import bad_row
 
 BATCH_ROWS = 1 << 16
 BECOMES = (
-    (pa.types.is_integer, NUMBER),
-    (pa.types.is_floating, NUMBER),
-    (pa.types.is_decimal, NUMBER),
-    (pa.types.is_null, NUMBER),
-    (pa.types.is_duration, NUMBER),
-    (pa.types.is_boolean, TRUTH),
-    (pa.types.is_string, WORD),
-    (pa.types.is_large_string, WORD),
-    (pa.types.is_string_view, WORD),
+    (pa.types.is_integer, DOUBLE),
+    (pa.types.is_floating, DOUBLE),
+    (pa.types.is_decimal, DOUBLE),
+    (pa.types.is_null, DOUBLE),
+    (pa.types.is_duration, DOUBLE),
+    (pa.types.is_boolean, BOOL),
+    (pa.types.is_string, STRING),
+    (pa.types.is_large_string, STRING),
+    (pa.types.is_string_view, STRING),
     (pa.types.is_time, TIME),
 )
 """What stored types become, beside those of dates."""
@@ -44,7 +42,7 @@ BECOMES = (
 class TypedTable(Table):
     """What Parquet files and tables in memory have in common.
 
-    Those who inherit set ``schema``, ``_layout`` and ``_position``.
+    Those who inherit set ``schema``, ``_columns`` and ``_position``.
 
     Parameters
     ----------
@@ -54,7 +52,7 @@ class TypedTable(Table):
         Whether bad rows are left out; otherwise the first one is an error.
     """
 
-    _layout: Layout
+    _columns: TableSchema
     _position: Position
     _digest: RowDigest | None = None
     """Of the rows in front of the position; None if no position has to be resumed from."""
@@ -74,16 +72,15 @@ class TypedTable(Table):
         """
         first, at = self._position.row + 1, self._position
         typed = self._typed(stored)
-        rows, wrong = self._layout.converted(typed)
+        rows, wrong = self._columns.parse(typed)
         bad = np.zeros(len(rows), bool)
         refusals: list[Refusal] = []
         for values, field in zip(rows.columns, rows.schema, strict=True):
-            reading = self._layout.readings.get(field.name)
-            misfits = wrong.get(field.name, np.zeros(len(rows), bool)) | columns.infinite(values)
+            misfits = parsers.infinite_mask(values)
+            if field.name in wrong:
+                misfits |= wrong[field.name]
+            reason = f"is not {self._columns.expected_value(field.name, field.type)}"
             for i in np.flatnonzero(misfits & ~bad):
-                reason = (
-                    f"is not {columns.meaning(field.type) if reading is None else reading.expected}"
-                )
                 value = short_repr(str(values_of(typed.column(field.name)[i : i + 1])[0]))[1:-1]
                 refusals.append(Refusal(first + int(i), None, field.name, value, reason))
             bad |= misfits
@@ -101,7 +98,7 @@ class TypedTable(Table):
             self._digest.add(typed)
             self._position = self._position._replace(**self._digest.digests._asdict())
         kept = np.flatnonzero(~bad)
-        rows = columns.finite(rows.take(pa.array(kept)) if refusals else rows)
+        rows = parsers.without_nan(rows.take(pa.array(kept)) if refusals else rows)
         yield Batch(rows, first + kept, self._position, tuple(refusals), position_at)
 
     def _position_at(
@@ -154,13 +151,13 @@ class TypedTable(Table):
 
     def _typed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The values as they are stored, in one of the types that are used here."""
-        schema = self._layout.input
+        schema = self._columns.stored_arrow
         arrays = [
             cast(rows.column(name), kind)
             for name, kind in zip(schema.names, schema.types, strict=True)
         ]
-        if self._layout.missing:
-            arrays = list(map(self._layout.known, arrays))
+        if self._columns.missing:
+            arrays = list(map(self._columns.null_missing, arrays))
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -169,9 +166,9 @@ def decided(
     schema: pa.Schema,
     rows: int,
     head: Callable[[Sequence[str]], pa.RecordBatch],
-    choice: Choice,
+    request: ColumnRequest,
     remarks: list[str],
-) -> Layout:
+) -> TableSchema:
     """What is made of every column, by its type and, of texts and whole numbers, by the first rows.
 
     Parameters
@@ -180,7 +177,7 @@ def decided(
         What messages call the table, its columns as they are stored, and how many rows it has.
     head
         Gives the first rows of some columns.
-    choice
+    request
         What the user says.
     remarks
         Where to put what was noticed.
@@ -190,7 +187,7 @@ def decided(
     TableError
         If a column that is asked for is not there or cannot be used, or if there are no rows.
     """
-    columns.require(name, schema.names, choice)
+    request.check_names(name, schema.names)
     if not rows:
         raise TableError(
             f"{name} has columns ({', '.join(schema.names[:5])}) and no rows. Give a table with "
@@ -201,32 +198,34 @@ def decided(
         [
             field
             for field in schema.names
-            if kinds[field] is not None and not choice.leaves_out(field)
+            if kinds[field] is not None and not request.leaves_out(field)
         ]
     )
-    decisions = [_decision(field, kinds[field.name], first, choice) for field in schema]
+    decisions = [_decision(field, kinds[field.name], first, request) for field in schema]
     stored = {field: kind for field, kind in kinds.items() if kind is not None}
-    return deciding.layout(name, schema.names, decisions, choice, remarks, stored)
+    return infer.make_schema(name, schema.names, decisions, request, remarks, stored)
 
 
 def _decision(
-    field: pa.Field, kind: pa.DataType | None, head: pa.RecordBatch, choice: Choice
-) -> Decision:
+    field: pa.Field, kind: pa.DataType | None, head: pa.RecordBatch, request: ColumnRequest
+) -> ColumnDecision:
     name = field.name
-    if choice.leaves_out(name):
-        return deciding.LEFT_OUT
+    if request.leaves_out(name):
+        return infer.LEAVE_OUT
     if kind is None:
-        return deciding.nested(
-            name, f"values of type {short_repr(str(field.type), 40)[1:-1]}", choice
+        return infer.decide_nested(
+            name, f"values of type {short_repr(str(field.type), 40)[1:-1]}", request
         )
-    if kind == WORD:
+    if kind == STRING:
         return _of_texts(
-            name, known(plain(head.column(name)).cast(WORD), (*MISSING, *choice.missing)), choice
+            name,
+            null_where(plain(head.column(name)).cast(STRING), (*NULL_TEXTS, *request.missing)),
+            request,
         )
     values = cast(head.column(name), kind)
-    if kind == NUMBER:
-        return deciding.of_numbers_stored(name, values, choice)
-    return deciding.of_others_stored(name, values, kind, choice)
+    if kind == DOUBLE:
+        return infer.decide_stored_numbers(name, values, request)
+    return infer.decide_stored(name, values, kind, request)
 
 
 def kind_of(stored: pa.DataType) -> pa.DataType | None:
@@ -241,14 +240,14 @@ def kind_of(stored: pa.DataType) -> pa.DataType | None:
     return next((kind for test, kind in BECOMES if test(stored)), None)
 
 
-def _of_texts(name: str, texts: pa.Array, choice: Choice) -> Decision:
+def _of_texts(name: str, texts: pa.Array, request: ColumnRequest) -> ColumnDecision:
     """Strings, none of which was read yet."""
-    if texts.null_count == len(texts) and name not in choice.types and name not in choice.before:
-        return Decision(WORD)
-    made = deciding.of_texts(name, texts, choice)
-    if made.type in (None, WORD) or made.reading is not None:
+    if texts.null_count == len(texts) and name not in request.types and name not in request.known:
+        return ColumnDecision(STRING)
+    made = infer.decide_texts(name, texts, request)
+    if made.type in (None, STRING) or made.parser is not None:
         return made
-    return made._replace(reading=plainly(made.type, "."))
+    return made._replace(parser=plain_parser(made.type, "."))
 
 
 def plain(values: pa.Array) -> pa.Array:
@@ -261,6 +260,6 @@ def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     values = plain(values)
     if pa.types.is_duration(values.type):
         return pc.divide(
-            pc.cast(values.cast(pa.int64()), NUMBER, safe=False), UNITS[values.type.unit]
+            pc.cast(values.cast(pa.int64()), DOUBLE, safe=False), TICKS_PER_SECOND[values.type.unit]
         )
     return pc.cast(values, kind, safe=False)

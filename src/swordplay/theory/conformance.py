@@ -1,8 +1,8 @@
 """Checks of domains, losses, experts, metas and learners that you wrote yourself.
 
-Each check plays with the object, with seeded random numbers, and raises an :class:`AssertionError`
-that names the property that does not hold and the numbers. No test framework is needed. The
-package's own parts pass the same checks.
+Each check evaluates the object at seeded random inputs and raises an :class:`AssertionError` that
+names a property that does not hold, with the numbers observed. No test framework is needed. The
+package's own parts pass all checks.
 
 >>> import swordplay as sp
 >>> check_domain(sp.Ball(dim=3))
@@ -77,39 +77,43 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
 
     points = _points_around(domain, rng, 60)
     points_before = points.copy()
-    nearest = domain.project(points)
+    projections = domain.project(points)
     _expect(
         np.array_equal(points, points_before),
         "project leaves its argument alone",
         "the points were changed",
     )
-    _expect_shape("project", nearest, points.shape)
+    _expect_shape("project", projections, points.shape)
     _expect_shape("project", domain.project(points.reshape(3, 20, d)), (3, 20, d))
     _expect_shape("contains", domain.contains(points), (60,))
     projected_alone = np.stack([domain.project(point) for point in points])
     _expect_at_most(
-        _norms(projected_alone - nearest), slack, "projecting a batch is projecting its rows"
+        _norms(projected_alone - projections), slack, "projecting a batch is projecting its rows"
     )
     _expect(
-        bool(domain.contains(nearest, atol=slack).all()),
+        bool(domain.contains(projections, atol=slack).all()),
         "a projection lies in the domain",
-        f"got {_first_point(nearest)}",
+        f"got {_first_point(projections)}",
     )
     _expect_at_most(
-        _norms(domain.project(nearest) - nearest), slack, "projecting twice is projecting once"
+        _norms(domain.project(projections) - projections),
+        slack,
+        "projecting twice is projecting once",
     )
-    distances, projected_distances = _distances(points), _distances(nearest)
+    distances, projected_distances = _distances(points), _distances(projections)
     _expect_at_most(
         projected_distances - distances, slack, "projections do not move apart (non-expansive)"
     )
     # <x - p, z - p> <= 0 for every feasible z: true for the nearest feasible point p only
-    inner_products = np.einsum("ij,ikj->ik", points - nearest, nearest[None] - nearest[:, None])
+    inner_products = np.einsum(
+        "ij,ikj->ik", points - projections, projections[None] - projections[:, None]
+    )
     _expect_at_most(
         inner_products,
-        slack * (D + _norms(points - nearest))[:, None],
+        slack * (D + _norms(points - projections))[:, None],
         "a projection is nearest (variational inequality)",
     )
-    is_outside = _norms(points - nearest) > OUTSIDE_DISTANCE * D
+    is_outside = _norms(points - projections) > OUTSIDE_DISTANCE * D
     _expect(
         not domain.contains(points[is_outside], atol=slack).any(),
         "a point that a projection moves is not contained",
@@ -124,13 +128,17 @@ def check_domain(domain: Domain, *, seed: int = 0) -> None:
     support = domain.support(directions)
     _expect_shape("support", support, (40,))
     _expect_at_most(
-        directions @ nearest.T - support[:, None], slack, "support is at least every inner product"
+        directions @ projections.T - support[:, None],
+        slack,
+        "support is at least every inner product",
     )
     # <a, Proj[c + s a]> is at most D^2 / s below the support of a: the variational inequality at
     # the point of the domain with the largest inner product.
-    attained = np.einsum("ij,ij->i", directions, domain.project(center + FAR_AWAY * D * directions))
+    attained_products = np.einsum(
+        "ij,ij->i", directions, domain.project(center + FAR_AWAY * D * directions)
+    )
     _expect_at_most(
-        support - attained,
+        support - attained_products,
         D / FAR_AWAY + FAR_AWAY * slack,
         "support is reached by a point of the domain",
     )
@@ -231,8 +239,8 @@ def check_expert(
     domain
         The domain of the game.
     losses
-        Losses to play; convex quadratics with moving minimisers by default. Linear losses of
-        alternating sign, as steep as each step size allows, are played in addition.
+        Losses to play; convex quadratics with moving minimisers by default. In addition linear
+        losses of alternating sign are played, on which a step is as long as the diameter.
     seed
         Seed of the losses.
     """
@@ -345,9 +353,9 @@ def check_learner(
     rng = np.random.default_rng(seed)
     losses = _moving_quadratics(domain, rng, 40) if losses is None else losses
     slack = TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center)))
-    middle = len(losses) // 2
+    middle_round = len(losses) // 2
     learner, past_learner = make(domain), make(domain)  # past_learner stops half-way
-    saved: State = {}
+    saved_state: State = {}
     decisions = []
     for t, loss in enumerate(losses):
         decision = np.array(learner.decision)
@@ -365,40 +373,40 @@ def check_learner(
         _expect(
             learner.rounds == t, "rounds counts the losses observed", f"{learner.rounds} after {t}"
         )
-        if t == middle:
-            saved = learner.state()
+        if t == middle_round:
+            saved_state = learner.state()
         decisions.append(decision)
         learner.observe(loss)
-        # At round `middle` both have the same past: the losses that follow may not matter.
-        if t < middle:
+        # At round `middle_round` both have the same past: the losses that follow may not matter.
+        if t < middle_round:
             past_learner.observe(loss)
     _expect(
-        np.array_equal(past_learner.decision, decisions[middle]),
+        np.array_equal(past_learner.decision, decisions[middle_round]),
         "decisions depend on past losses only",
-        f"in round {middle + 1}",
+        f"in round {middle_round + 1}",
     )
-    _check_refusals(past_learner, losses[middle])
+    _check_refusals(past_learner, losses[middle_round])
 
-    saved_copy = {name: np.array(value) for name, value in saved.items()}
-    resumed = make(domain)
-    resumed.load_state(saved)
-    _overwrite(saved)
-    for t in range(middle, len(losses)):
-        is_same = resumed.decision.tobytes() == decisions[t].tobytes()
+    saved_state_copy = {name: np.array(value) for name, value in saved_state.items()}
+    resumed_learner = make(domain)
+    resumed_learner.load_state(saved_state)
+    _overwrite(saved_state)
+    for t in range(middle_round, len(losses)):
+        is_same = resumed_learner.decision.tobytes() == decisions[t].tobytes()
         _expect(
             is_same,
             "a learner with a loaded state continues with the same bits",
-            f"{resumed.decision} instead of {decisions[t]} in round {t + 1}",
+            f"{resumed_learner.decision} instead of {decisions[t]} in round {t + 1}",
         )
-        resumed.observe(losses[t])
+        resumed_learner.observe(losses[t])
     _expect(
-        _same_state(resumed.state(), learner.state()),
+        _same_state(resumed_learner.state(), learner.state()),
         "a learner with a loaded state ends in the state of the saved one",
         "they differ",
     )
-    resumed.load_state(saved_copy)
+    resumed_learner.load_state(saved_state_copy)
     _expect(
-        _same_state(resumed.state(), saved_copy),
+        _same_state(resumed_learner.state(), saved_state_copy),
         "a learner that has played can load a state",
         "the state differs",
     )
@@ -563,9 +571,11 @@ def _check_regret(
         directions /= np.maximum(_norms(directions), np.finfo(float).tiny)[:, None]
         block_comparators = domain.project(domain.center + FAR_AWAY * domain.diameter * directions)
         comparators = np.repeat(block_comparators, block_length, axis=0)[: len(points)]
-        path = float(_norms(np.diff(comparators, axis=0)).sum())
+        path_length = float(_norms(np.diff(comparators, axis=0)).sum())
         regret = np.einsum("ij,ij->", gradients, points - comparators)
-        bound = certificate.bound(DomainGeometry.of(domain), path, last_offset, constant_steps)
+        bound = certificate.bound(
+            DomainGeometry.of(domain), path_length, last_offset, constant_steps
+        )
         scale = (
             1
             + abs(bound)
@@ -575,7 +585,7 @@ def _check_regret(
         _expect_at_most(
             regret - bound,
             TOLERANCE * scale,
-            f"regret stays below its terms (path length {path:.3g})",
+            f"regret stays below its terms (path length {path_length:.3g})",
         )
 
 
@@ -676,9 +686,9 @@ def _same_state(left: State, right: State) -> bool:
     )
 
 
-def _overwrite(saved: State) -> None:
+def _overwrite(saved_state: State) -> None:
     """Write zeros into a saved state; a learner that has loaded it must hold copies only."""
-    for value in saved.values():
+    for value in saved_state.values():
         if isinstance(value, np.ndarray):
             value.fill(0.0)
 
@@ -751,12 +761,12 @@ def _expect_at_most(left: Any, right: Any, claim: str) -> None:
     """Raise an error unless every number on the left is at most that on the right; NaN fails."""
     excess = np.asarray(left) - right
     if not (excess <= 0).all():
-        worst = np.unravel_index(
+        worst_index = np.unravel_index(
             int(np.argmax(np.where(np.isnan(excess), np.inf, excess))), excess.shape
         )
-        allowed = np.broadcast_to(right, excess.shape)[worst]
+        allowed = np.broadcast_to(right, excess.shape)[worst_index]
         raise AssertionError(
-            f"{claim}: off by {np.broadcast_to(left, excess.shape)[worst]:.6g}, allowed "
+            f"{claim}: off by {np.broadcast_to(left, excess.shape)[worst_index]:.6g}, allowed "
             f"{allowed:.3g}."
         )
 

@@ -17,11 +17,11 @@ from swordplay.theory.ledger import Ledger
 
 KeepOption = Literal["losses", "decisions", "weights"]
 KEEP_OPTIONS = ("losses", "decisions", "weights")
-"""What ``play`` can keep of each round."""
+"""Values that the argument ``keep`` of ``play`` may contain."""
 SAMPLE_ROWS = 100
-"""Rows examined first; for nearly all streams they suffice to show that features are not tiny."""
+"""Rows tested for underflow before all others are; nearly always they show that there is none."""
 MIN_SMOOTHNESS = 1e-290
-"""Below it the squared norm of a row may have underflowed (normal doubles end at 2e-308)."""
+"""Smoothness below which a row's squared norm may have underflowed (normal doubles: 2e-308)."""
 MAX_KEPT_NUMBERS = 1 << 24
 """Largest ``T * d`` of a dense ``LinearStream`` whose decisions are kept by default (128 MB)."""
 
@@ -113,8 +113,8 @@ def play(
         raise ValueError(
             f"engine must be 'auto', 'python' or 'compiled', got {arguments.short_repr(engine)}."
         )
-    if keep is not None and (unknown := sorted(set(keep) - set(KEEP_OPTIONS))):
-        raise ValueError(f"keep must be among {list(KEEP_OPTIONS)}, got {unknown}.")
+    if keep is not None and (unknown_options := sorted(set(keep) - set(KEEP_OPTIONS))):
+        raise ValueError(f"keep must be among {list(KEEP_OPTIONS)}, got {unknown_options}.")
     learner, stream = arguments.learner(learner), arguments.stream(stream)
     max_rounds = None if max_rounds is None else arguments.integer("max_rounds", max_rounds)
     keep = _default_keep(stream) if keep is None else keep
@@ -128,7 +128,7 @@ def play(
 
 
 def _default_keep(stream: Iterable[Loss]) -> tuple[KeepOption, ...]:
-    """What is kept of each round by default."""
+    """The default of the argument ``keep``: decisions only if they need little memory."""
     if isinstance(stream, LinearStream) and (
         stream.sparse or len(stream) * stream.dim > MAX_KEPT_NUMBERS
     ):

@@ -89,7 +89,7 @@ class RegretCurve(NamedTuple):
     path_lengths: Vector
     """P, ascending."""
     regrets: Vector
-    """Total loss less that of the best sequence found within each path length."""
+    """Total loss less the loss of the best sequence found within each path length."""
     gaps: Vector
     """Upper bounds on regret against the exact best sequence, less ``regrets``."""
     certificate: Vector
@@ -112,7 +112,7 @@ class Ledger:
     decisions
         x_t, shape ``(T, d)``, or None if they were not kept.
     weights
-        p_t of each round, or None if they were not kept; p_t grows with the number of experts.
+        p_t of each round, T arrays of shape ``(N,)`` where N may grow, or None if not kept.
     domain
         X, the set of the learner's decisions, or None if the learner has no ``domain``.
     """
@@ -150,7 +150,7 @@ class Ledger:
         return self._stream
 
     def regret(self, comparators: Any, *, anywhere: bool = False) -> float:
-        """Total loss less that of the comparators.
+        """Total loss less the loss of the comparators.
 
         Parameters
         ----------
@@ -215,12 +215,12 @@ class Ledger:
         slack = FEASIBILITY_SLACK * (
             self.domain.diameter + float(np.linalg.norm(self.domain.center))
         )
-        outside = ~self.domain.contains(points, atol=slack)
-        if outside.any():
-            t = int(outside.argmax())
+        is_outside = ~self.domain.contains(points, atol=slack)
+        if is_outside.any():
+            count, t = int(is_outside.sum()), int(is_outside.argmax())
             distance = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
             raise ValueError(
-                f"comparators must lie in the domain {self.domain!r}, but {int(outside.sum())} of "
+                f"comparators must lie in the domain {self.domain!r}, but {count} of "
                 f"{len(points)} do not, first number {t} by {distance:.3g}: no bound holds for "
                 "them. Project them with domain.project, or give anywhere=True."
             )
@@ -246,7 +246,7 @@ class Ledger:
             A theorem as a function of path length and comparator loss, for example ``lambda P, F:
             bounds.ader(path_length=P, ...)``.
         path_lengths
-            Path lengths of the curve; those of the computed points of the frontier by default.
+            Path lengths of the curve; by default those at which the frontier is computed.
         points, tolerance, seconds, progress
             As in :func:`swordplay.hindsight.frontier`.
 
@@ -311,7 +311,7 @@ def regret_curve(
     bound
         A theorem as a function of path length and comparator loss; see :mod:`swordplay.bounds`.
     path_lengths
-        Path lengths of the curve; those of the computed points of the frontier by default.
+        Path lengths of the curve; by default those at which the frontier is computed.
     points, tolerance, seconds, progress
         As in :func:`swordplay.hindsight.frontier`.
     """

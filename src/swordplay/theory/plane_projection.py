@@ -15,7 +15,7 @@ import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.parts.domains import Box, Simplex
-from swordplay.parts.streams.linear import LinearRounds, inner
+from swordplay.parts.streams.linear import LinearRounds, row_products
 
 
 class Plane(NamedTuple):
@@ -64,11 +64,11 @@ class RowPairs(NamedTuple):
 
 def plane_of(rows: Any, differences: Any) -> Plane:
     """The plane of rows a and differences δ, shape ``(B, d)``, both dense or both sparse."""
-    length = np.sqrt(inner(rows, rows))
-    inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-    along = inner(rows, differences) * inverse
-    perpendicular = differences - _scale_rows(rows, along * inverse)
-    return Plane(length, along, np.sqrt(inner(perpendicular, perpendicular)))
+    length = np.sqrt(row_products(rows, rows))
+    inverse_length = np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+    along = row_products(rows, differences) * inverse_length
+    perpendicular = differences - _scale_rows(rows, along * inverse_length)
+    return Plane(length, along, np.sqrt(row_products(perpendicular, perpendicular)))
 
 
 @singledispatch
@@ -106,12 +106,12 @@ def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
     v_center = rows_before @ domain.center - pairs.targets_before
     e_sides, v_sides = (differences * half_sides).T, (rows_before * half_sides).T
     is_downward = (v_sides < 0) | ((v_sides == 0) & (e_sides < 0))
-    # A side and its negative are parallel: turn all of them upward, to angles from 0 to pi.
+    # A side may be replaced by its negative: all are turned upward, to angles from 0 to pi.
     e_sides = np.where(is_downward, -e_sides, e_sides)
     v_sides = np.where(is_downward, -v_sides, v_sides)
-    order = np.argsort(np.arctan2(_normalize(v_sides), _normalize(e_sides)), axis=0)
-    e_offsets = _half_of_corners(np.take_along_axis(e_sides, order, axis=0))
-    v_offsets = _half_of_corners(np.take_along_axis(v_sides, order, axis=0))
+    by_angle = np.argsort(np.arctan2(_normalize(v_sides), _normalize(e_sides)), axis=0)
+    e_offsets = _half_of_corners(np.take_along_axis(e_sides, by_angle, axis=0))
+    v_offsets = _half_of_corners(np.take_along_axis(v_sides, by_angle, axis=0))
     return np.concatenate([e_center + e_offsets, e_center - e_offsets]), np.concatenate(
         [v_center + v_offsets, v_center - v_offsets]
     )

@@ -15,7 +15,7 @@ from swordplay.core.types import Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import reach
 from swordplay.parts.losses import LinearLoss, WeightedLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import LinearRounds, inner
+from swordplay.parts.streams.linear import LinearRounds, row_products
 from swordplay.theory.variation_linear import LinearChange
 from swordplay.theory.variation_quadratic import QuadraticChange, as_quadratic
 
@@ -86,7 +86,8 @@ def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
             return 0.0
         rows = LinearRounds.of_stream(stream)
         return float(
-            np.square(rows.slopes(rows.predictions(points))) @ inner(rows.features, rows.features)
+            np.square(rows.slopes(rows.predictions(points)))
+            @ row_products(rows.features, rows.features)
         )
     losses = list(arguments.stream(stream))
     _require_shape("decisions", points, len(losses))
@@ -210,7 +211,7 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
     """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
     quadratic = as_quadratic(loss)
     if quadratic is not None:
-        # The gradient of f is that of the change from the loss 0 to f.
+        # f is the change from the loss 0 to f.
         change = QuadraticChange(
             quadratic.matrix[None], quadratic.vector[None], np.array([quadratic.constant])
         )

@@ -154,9 +154,13 @@ def reproduce(
         for T in horizons_played
         for name, make_stream in INSTANCES.items()
     ]
-    planned = sum(len(stream) * entry.max_runs for _, T, stream in games for entry in _entries(T))
-    meter = Meter(progress, planned=planned)
-    return [row for name, T, stream in games for row in _rows(name, T, Game.of(stream), meter)]
+    planned_rounds = sum(
+        len(stream) * entry.max_runs for _, T, stream in games for entry in _entries(T)
+    )
+    meter = Meter(progress, planned_rounds)
+    return [
+        row for name, T, stream in games for row in _rows(name, T, Game.of_stream(stream), meter)
+    ]
 
 
 SwordName = Literal["SwordVar", "SwordSmall", "SwordBest"]
@@ -191,7 +195,7 @@ def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
         raise ValueError(
             f"name must be one of {list(PAPER_SWORDS)}, got {arguments.short_repr(name)}."
         )
-    tuning = PaperTuning(name, Game.of(stream))
+    tuning = PaperTuning(name, Game.of_stream(stream))
     *_, rate = _play_at_fixed_point(tuning, Meter())
     return tuning.learner(rate)
 
@@ -224,7 +228,7 @@ class Game(NamedTuple):
     """F_T of the stream's comparators."""
 
     @staticmethod
-    def of(stream: PlantedStream) -> Game:
+    def of_stream(stream: PlantedStream) -> Game:
         """The game of a stream, with D, G, L, T, P_T, V_T and F_T."""
         return Game(
             stream=stream,
@@ -259,9 +263,11 @@ def evaluate(bound: Callable[..., float], game: Game, **extra_arguments: Any) ->
     extra_arguments
         Further arguments, passed if the function has a parameter of that name.
     """
-    available = game._asdict() | extra_arguments
+    available_arguments = game._asdict() | extra_arguments
     parameters = inspect.signature(bound).parameters
-    return bound(**{name: value for name, value in available.items() if name in parameters})
+    return bound(
+        **{name: value for name, value in available_arguments.items() if name in parameters}
+    )
 
 
 class Meter:
@@ -271,36 +277,36 @@ class Meter:
     ----------
     report
         The function to call, or None.
-    planned
+    planned_rounds
         Largest number of rounds of all runs together.
     """
 
-    def __init__(self, report: Progress | None = None, planned: int = 0) -> None:
+    def __init__(self, report: Progress | None = None, planned_rounds: int = 0) -> None:
         self.label = ""
         """Label of the game being played."""
         self._report = report
-        self._planned = planned
-        self._done = 0
+        self._planned_rounds = planned_rounds
+        self._begun_rounds = 0
 
     def progress_of_run(self, rounds: int) -> Callable[[int], None] | None:
         """Return the argument ``progress`` of ``play`` for the next run, of that many rounds."""
         if self._report is None:
             return None
-        report, rounds_before, reported = self._report, self._done, 0
-        self._done += rounds
+        report, rounds_before, reported_round = self._report, self._begun_rounds, 0
+        self._begun_rounds += rounds
 
-        def report_round(number: int) -> None:
-            nonlocal reported
+        def report_round(round_number: int) -> None:
+            nonlocal reported_round
             # The engine calls every few thousand rounds, the Python loop after each round.
-            if number - reported >= ROUNDS_PER_REPORT or number == rounds:
-                reported = number
-                report(rounds_before + number, self._planned, self.label)
+            if round_number - reported_round >= ROUNDS_PER_REPORT or round_number == rounds:
+                reported_round = round_number
+                report(rounds_before + round_number, self._planned_rounds, self.label)
 
         return report_round
 
     def cancel(self, rounds: int) -> None:
         """Subtract planned rounds that are not needed."""
-        self._planned -= rounds
+        self._planned_rounds -= rounds
 
 
 PAPER_SWORDS: dict[str, tuple[type[PaperSword], Callable[..., float]]] = {

@@ -276,7 +276,7 @@ def _progress_bar(is_wanted: bool, total: int) -> Iterator[Callable[[int], None]
 def _require_functions(name: str, functions: Any) -> None:
     """Raise TypeError unless the argument is a non-empty dictionary from names to functions."""
     if not (isinstance(functions, Mapping) and functions) or not all(
-        isinstance(key, str) and callable(make) for key, make in functions.items()
+        isinstance(key, str) and callable(function) for key, function in functions.items()
     ):
         raise TypeError(
             f"{name} must be a dictionary of functions by name, "

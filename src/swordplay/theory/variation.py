@@ -97,7 +97,18 @@ def function_variation(stream: Iterable[Loss], domain: Domain) -> Quantity:
 
     .. math:: V^f_T = \sum_{t \ge 2} \sup_{x \in X} |f_t(x) - f_{t-1}(x)|
 
-    Parameters and result are those of :func:`gradient_variation`.
+    Parameters
+    ----------
+    stream
+        The losses; a finite stream.
+    domain
+        X.
+
+    Returns
+    -------
+    Quantity
+        A float whose ``exact`` says whether it is the variation or an upper bound on it (see the
+        table of this module).
 
     References
     ----------
@@ -142,9 +153,10 @@ def _(stream: LinearStream, dim: int) -> Iterator[Change]:
 
 
 def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
-    """The changes between consecutive losses, as linear or quadratic changes if all are such.
+    """The changes between consecutive losses, in batches.
 
-    Otherwise each pair of consecutive losses becomes a batch of its own.
+    One batch if all are losses of one family of linear predictions, or all are quadratics;
+    otherwise one batch for each pair of losses.
     """
     rows = LinearRounds.of_losses(losses)
     change = LinearChange(rows) if rows is not None else QuadraticChange.between(losses)

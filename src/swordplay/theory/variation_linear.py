@@ -23,7 +23,7 @@ import numpy as np
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosing_box, reach
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, SquaredLoss
-from swordplay.parts.streams.linear import LinearRounds, inner
+from swordplay.parts.streams.linear import LinearRounds, row_products
 from swordplay.theory.plane_projection import Plane, RowPairs, plane_of, project_corners
 from swordplay.theory.variation_quadratic import (
     Suprema,
@@ -80,20 +80,20 @@ class LinearChange:
 
     def gradient_suprema(self, domain: Domain) -> Suprema:
         """Largest squared norm of each change's gradient over the domain."""
-        if isinstance(self.rows.family, SquaredLoss):
+        if isinstance(self.rows.loss, SquaredLoss):
             return _squared_gradient_suprema(domain, self)
-        searched = search_gradient_suprema(domain, self.rows)
-        if searched.is_exact:
-            return searched
-        bound = _gradient_bound(domain, self)
-        return Suprema(np.minimum(searched.values, bound.values), is_exact=False)
+        search_result = search_gradient_suprema(domain, self.rows)
+        if search_result.is_exact:
+            return search_result
+        bounds = _gradient_bounds(domain, self)
+        return Suprema(np.minimum(search_result.values, bounds.values), is_exact=False)
 
     def function_suprema(self, domain: Domain) -> Suprema:
         """Largest absolute value of each change over the domain."""
         return (
             _squared_function_suprema(domain, self)
-            if isinstance(self.rows.family, SquaredLoss)
-            else _function_bound(domain, self)
+            if isinstance(self.rows.loss, SquaredLoss)
+            else _function_bounds(domain, self)
         )
 
     def _new_and_previous(self, points: Array, evaluate: Any) -> tuple[Vector, Vector]:
@@ -111,7 +111,7 @@ def _squared_gradient_suprema(domain: Domain, change: LinearChange) -> Suprema:
     # ranges of the slopes.
     ball_bounds = _squared_gradient_suprema(enclosing_ball(domain), change)
     box_bounds = _squared_gradient_suprema(enclosing_box(domain), change)
-    slope_bounds = _gradient_bound(domain, change)
+    slope_bounds = _gradient_bounds(domain, change)
     return Suprema(
         np.minimum(np.minimum(ball_bounds.values, box_bounds.values), slope_bounds.values),
         is_exact=domain.dim == 1,
@@ -211,7 +211,7 @@ def _largest_on_segments(e0: Array, v0: Array, e1: Array, v1: Array) -> Vector:
     return largest
 
 
-def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
+def _gradient_bounds(domain: Domain, change: LinearChange) -> Suprema:
     """Upper bounds on squared gradients of the changes, for any family and domain.
 
     The smaller of a bound from the ranges of the slopes and one from the smoothness of the losses.
@@ -223,7 +223,7 @@ def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
     v_high = rows_before.slopes(domain.support(rows_before.features))
     differences = rows.features - rows_before.features
     e_low, e_high = _slope_change_range(
-        rows.family,
+        rows.loss,
         -domain.support(-differences),
         domain.support(differences),
         change.target_decreases,
@@ -249,10 +249,10 @@ def _gradient_bound(domain: Domain, change: LinearChange) -> Suprema:
     return Suprema(np.minimum(slope_bounds, smoothness_bounds), is_exact=False)
 
 
-def _function_bound(domain: Domain, change: LinearChange) -> Suprema:
+def _function_bounds(domain: Domain, change: LinearChange) -> Suprema:
     """Upper bounds on absolute values of the changes, for any family and domain."""
     r, values_at_center = reach(domain), np.abs(change.values(domain.center))
-    slope_bounds = np.sqrt(_gradient_bound(domain, change).values) * r
+    slope_bounds = np.sqrt(_gradient_bounds(domain, change).values) * r
     smoothness_bounds = (
         np.sqrt(change.squared_gradients(domain.center)) * r + 0.5 * _smoothness(change) * r**2
     )
@@ -273,7 +273,9 @@ def _function_bound(domain: Domain, change: LinearChange) -> Suprema:
 
 def _smoothness(change: LinearChange) -> Vector:
     """max{L_t, L_{t-1}}: smoothness of the difference of two convex functions, shape ``(B,)``."""
-    smoothness = change.rows.family.curvature * inner(change.rows.features, change.rows.features)
+    smoothness = change.rows.loss.curvature * row_products(
+        change.rows.features, change.rows.features
+    )
     return np.maximum(smoothness[1:], smoothness[:-1])
 
 

@@ -1,7 +1,7 @@
 r"""Changes between quadratic losses, and the largest values of quadratics over a ball.
 
 The change between two quadratics is a quadratic, :math:`f_t(x) - f_{t-1}(x) = c - \langle b, x
-\rangle + \tfrac12 x^\top M x`, with an M that need not be definite.
+\rangle + \tfrac12 x^\top M x`, where M may be indefinite.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from swordplay.parts.domains import Ball, Box, Simplex, enclosing_ball, enclosin
 from swordplay.parts.losses import QuadraticLoss, SquaredLoss
 
 MAX_CORNER_DIM = 10
-"""Largest dimension of boxes of which every corner is evaluated: 1,024 of them."""
+"""Largest dimension of boxes whose corners are all evaluated (2^10 = 1,024 corners)."""
 MAX_CORNER_NUMBERS = 1 << 20
 """Most numbers held at once while corners are evaluated (8 MB)."""
 BISECTIONS = 64

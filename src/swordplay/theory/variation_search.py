@@ -38,13 +38,13 @@ CHUNK_CHANGES = 1 << 12
 Over other domains it is divided by d, because their boundaries have more pieces.
 """
 MAX_SIMPLEX_DIM = 24
-"""Largest dimension of simplices: the 276 segments between two corners are searched."""
+"""Largest dimension of simplices that are searched: 276 segments between two corners."""
 MAX_HALVINGS = 56
 """Most halvings of a piece of the boundary: after 53 its two ends are adjacent doubles."""
 EXACT_TOLERANCE = 1e-10
 """Relative distance of upper and lower bound at which a supremum counts as exact."""
 MAX_PIECES = 1 << 20
-"""Most pieces that are searched together; if more remain, the result is an upper bound."""
+"""Most pieces that are searched together; if more remain, their suprema are set to infinity."""
 INITIAL_ARCS = 8
 """Number of pieces of an ellipse before any of them is halved."""
 
@@ -60,8 +60,8 @@ def search_gradient_suprema(domain: Domain, rows: LinearRounds) -> Suprema:
     chunks = [
         _suprema_on_boundary(
             domain,
-            _with_similar_signs(RowPairs.of_rows(rows[i : i + changes_per_chunk + 1]), rows.family),
-            rows.family,
+            _with_similar_signs(RowPairs.of_rows(rows[i : i + changes_per_chunk + 1]), rows.loss),
+            rows.loss,
         )
         for i in range(0, len(rows) - 1, changes_per_chunk)
     ]
@@ -77,12 +77,12 @@ def _with_similar_signs(pairs: RowPairs, family: LinearLoss) -> RowPairs:
     written with opposite rows would look like a large change.
     """
     is_opposite = np.einsum("ij,ij->i", pairs.rows, pairs.rows_before) < 0
-    mirrored = (
+    mirrored_targets = (
         1.0 - pairs.targets_before if isinstance(family, LogisticLoss) else -pairs.targets_before
     )
     return pairs._replace(
         rows_before=np.where(is_opposite[:, None], -pairs.rows_before, pairs.rows_before),
-        targets_before=np.where(is_opposite, mirrored, pairs.targets_before),
+        targets_before=np.where(is_opposite, mirrored_targets, pairs.targets_before),
     )
 
 
@@ -408,13 +408,13 @@ class HuberSlopes:
     def e_and_v(self, pair_index: Any, zeta: Vector, increase: Vector) -> tuple[Vector, Vector]:
         """e and v; where neither residual is clipped, e is their difference, computed exactly."""
         threshold, residual = self.threshold, zeta - self.targets_before[pair_index]
-        difference = increase + (self.targets_before[pair_index] - self.targets[pair_index])
+        residual_change = increase + (self.targets_before[pair_index] - self.targets[pair_index])
         v = np.clip(residual, -threshold, threshold)
-        u = np.clip(residual + difference, -threshold, threshold)
+        u = np.clip(residual + residual_change, -threshold, threshold)
         is_unclipped = (np.abs(residual) <= threshold) & (
-            np.abs(residual + difference) <= threshold
+            np.abs(residual + residual_change) <= threshold
         )
-        return np.where(is_unclipped, difference, u - v), v
+        return np.where(is_unclipped, residual_change, u - v), v
 
     def derivative_bounds(
         self,
@@ -456,9 +456,9 @@ class SizeAndDerivatives(NamedTuple):
 
     size_at_middle: Vector
     """Absolute value in the middle of the piece."""
-    first: Vector
+    first_derivative: Vector
     """Absolute value of the first derivative."""
-    second: Vector
+    second_derivative: Vector
     """Absolute value of the second derivative."""
 
 
@@ -529,10 +529,11 @@ def _squared_sum_bounds(*terms: tuple[SizeAndDerivatives, Vector], half_length: 
     (h^2)'' = 2 (h'^2 + h h'') with |h| <= |h in the middle| + half_length max |h'|.
     """
     size = sum(
-        (bounds.size_at_middle + bounds.first * half_length) * factor for bounds, factor in terms
+        (bounds.size_at_middle + bounds.first_derivative * half_length) * factor
+        for bounds, factor in terms
     )
-    first = sum(bounds.first * factor for bounds, factor in terms)
-    second = sum(bounds.second * factor for bounds, factor in terms)
+    first = sum(bounds.first_derivative * factor for bounds, factor in terms)
+    second = sum(bounds.second_derivative * factor for bounds, factor in terms)
     return np.asarray(2.0 * (np.square(first) + size * second))
 
 

@@ -16,8 +16,8 @@ from swordplay.tables import date_features
 from swordplay.tables.column_plans import Plan
 from swordplay.tables.encoder import NOTHING
 from swordplay.tables.errors import nearest
-from swordplay.tables.layout import TYPES
 from swordplay.tables.row_text import DAYS
+from swordplay.tables.schema import COLUMN_TYPES
 from swordplay.tracking.clock import time_column
 from swordplay.tracking.errors import TrackingError
 
@@ -103,6 +103,6 @@ def text(fields: Sequence[Any]) -> str:
 def read(saved: str) -> tuple[Any, ...]:
     """The way back."""
     return tuple(
-        pa.field(name, TYPES[kind], metadata=DAYS if days else None)
+        pa.field(name, COLUMN_TYPES[kind], metadata=DAYS if days else None)
         for name, kind, days in json.loads(saved)
     )

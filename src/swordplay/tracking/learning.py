@@ -9,8 +9,8 @@ import shlex
 from collections.abc import Callable
 
 from swordplay.tables import Table, open_table
-from swordplay.tables.earlier import columns_of
 from swordplay.tables.errors import LATE_TARGETS, TableChanged
+from swordplay.tables.schema import known_columns
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import PIPE, Job, Saved
 from swordplay.tracking.taught import require_columns
@@ -59,7 +59,7 @@ def opened(
         "drop": (),
         "keep": None,
         "types": None,
-        "before": columns_of(saved.position.layout),
+        "before": known_columns(saved.position.layout),
     }
     table = open_table(
         job.source, resumable=True, **(reading | {"others": settings.features is None})

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from swordplay.core.arguments import short_repr
 from swordplay.tables import Batch, Position, Refusal, Table, TableError
-from swordplay.tables.columns import Choice
 from swordplay.tables.errors import nearest
 from swordplay.tables.memory import MemoryTable
-from swordplay.tables.readings.reading import WORD
+from swordplay.tables.parsers import STRING
+from swordplay.tables.schema import ColumnRequest
 from swordplay.tables.typed import BATCH_ROWS
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.threads import GLANCE, Ahead
@@ -117,7 +117,7 @@ def ordered(
         found = MemoryTable(
             taken,
             table.name,
-            Choice(None),
+            ColumnRequest(None),
             position,
             skip=True,
             batch_rows=batch_rows,
@@ -166,7 +166,7 @@ def _remarks(rows: Any, order: Order, name: str) -> list[str]:
     if order.sort is None:
         return found
     column = rows.column(order.sort)
-    if column.type == WORD:
+    if column.type == STRING:
         found.append(f"Column {order.sort!r} holds words: the rows are sorted by the alphabet.")
     if column.null_count:
         rows_have = "1 row has" if column.null_count == 1 else f"{column.null_count:,} rows have"

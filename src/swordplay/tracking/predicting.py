@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.tables import Refusal, open_table
-from swordplay.tables.earlier import Earlier
 from swordplay.tables.lean import values_of
+from swordplay.tables.schema import KnownColumn
 from swordplay.tracking.errors import TrackingError, nothing_to_predict
 from swordplay.tracking.job import Job
 from swordplay.tracking.keyed import KeyedTracker
@@ -90,7 +90,7 @@ def predict(
     """
     tracker, target = model.tracker, model.settings.target
     _require_learned(tracker, state)
-    before = {**model.earlier, target: Earlier(None)}
+    before = {**model.earlier, target: KnownColumn(None)}
     said = job.reading | {
         "target": None,
         "drop": (),

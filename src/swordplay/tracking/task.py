@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import OneOf, damaged, fits_json, read_json
+from swordplay.tables.errors import shell_name
 from swordplay.tables.lean import values_of
-from swordplay.tables.readings.guess_numbers import shell
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.story import Task
 
@@ -118,7 +118,7 @@ def recognise(target: str, values: Any, wanted: Task | None = None, how: str = "
         raise TrackingError(
             f"the target {target!r} holds words such as {short_repr(distinct[0])}, and a "
             "regression needs numbers. Leave out --task to predict the words; if they are numbers, "
-            f"--types {shell(target)}=number says which one is not."
+            f"--types {shell_name(target)}=number says which one is not."
         )
     if not distinct:
         raise TrackingError(
@@ -155,7 +155,7 @@ def too_many(
             f"the target {target!r} holds {count}, such as {short_repr(example)}: too many for "
             "classes, and no numbers as far as could be seen.\n"
             "Choose another column as --target; if they are numbers, --types "
-            f"{shell(target)}=number says which one is not."
+            f"{shell_name(target)}=number says which one is not."
         )
     return TrackingError(
         f"the target {target!r} has more than {MOST_CLASSES} different values, too many for "

@@ -12,9 +12,8 @@ import pyarrow as pa
 from swordplay.core import checkpoint
 from swordplay.core.state import strip_prefix
 from swordplay.tables import Position, Table
-from swordplay.tables.earlier import Earlier, columns_of
 from swordplay.tables.errors import nearest
-from swordplay.tables.layout import Layout
+from swordplay.tables.schema import KnownColumn, TableSchema, known_columns
 from swordplay.tracking import trackers
 from swordplay.tracking.errors import TrackingError
 from swordplay.tracking.job import KIND, check_position
@@ -37,9 +36,9 @@ class Taught(NamedTuple):
         return self.tracker.settings
 
     @property
-    def earlier(self) -> dict[str, Earlier]:
+    def earlier(self) -> dict[str, KnownColumn]:
         """What its columns were."""
-        return columns_of(self.position.layout)
+        return known_columns(self.position.layout)
 
 
 def taught(path: str) -> Taught:
@@ -116,7 +115,9 @@ def require_columns(table: Table, tracker: AnyTracker, state: str, *, joined: bo
 def unknown(table: Table, earlier: Iterable[str]) -> list[str]:
     """Columns of a table that the model does not know."""
     names = (
-        Layout.read(table.start.layout)[0].names if table.start is not None else table.schema.names
+        TableSchema.from_json(table.start.layout)[0].names
+        if table.start is not None
+        else table.schema.names
     )
     known = set(earlier)
     return [name for name in names if name not in known]
@@ -124,7 +125,7 @@ def unknown(table: Table, earlier: Iterable[str]) -> list[str]:
 
 def without_target(rows: Any, model: Taught) -> Any:
     """Rows in the columns of the model's table, null where they have none, and in its target."""
-    fields = list(Layout.read(model.position.layout)[0].schema)
+    fields = list(TableSchema.from_json(model.position.layout)[0].arrow)
     columns, names = [], {*rows.schema.names} - {model.settings.target}
     for field in fields:
         found = rows.column(field.name) if field.name in names else None

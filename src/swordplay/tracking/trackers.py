@@ -9,7 +9,7 @@ from typing import Any
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import damaged, fits_json
-from swordplay.tables.layout import Layout
+from swordplay.tables.schema import TableSchema
 from swordplay.tracking.bulk import BulkTracker, fits
 from swordplay.tracking.carried import ARROW_TYPES, arrow_type
 from swordplay.tracking.keyed import KeyedTracker
@@ -55,7 +55,7 @@ def check_layout(text: str, tracker: AnyTracker) -> None:
     ValueError
         Names the column that does not fit.
     """
-    layout, details = Layout.read(text)
+    layout, details = TableSchema.from_json(text)
     names = list(layout.names)
     if (
         not fits_json(names, [str])
@@ -65,7 +65,7 @@ def check_layout(text: str, tracker: AnyTracker) -> None:
         or not re.fullmatch("[.,]", details.get("decimal", "."))
     ):
         raise damaged(f"the layout of the input is {short_repr(text)}")
-    kinds = {field.name: arrow_type(field) for field in layout.schema}
+    kinds = {field.name: arrow_type(field) for field in layout.arrow}
     # A column may join between this position and the row that was tracked last.
     absent = "null" if "grows" in details else None
     used = {

@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.parts.learners.assumptions import Assumptions, DeclaredConstants, LossExtremes, split
+from swordplay.parts.learners.assumptions import (
+    Assumptions,
+    DeclaredConstants,
+    LossExtremes,
+    split_extremes,
+)
 from tolerances import ROUNDING
 
 BALL = sp.Ball(2)
@@ -26,7 +31,7 @@ def test_constants_that_hold():
     sp.play(learner, STREAM, engine="python")
     assert learner.assumptions.hold
     assert learner.assumptions.broken == learner.assumptions.unknown == ()
-    assert repr(learner.assumptions) == "Assumptions(hold, watched 3 of 3 rounds)"
+    assert repr(learner.assumptions) == "Assumptions(hold, observed 3 of 3 rounds)"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -99,9 +104,12 @@ def test_an_expert_that_meets_a_longer_gradient_breaks_the_bound(engine):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"horizon": 2}, "horizon=2 was told, but 3 rounds were played"),
-        ({"gradient_bound": 4.0}, "gradient_bound=4 was told, but a gradient of norm "),
-        ({"smoothness": 24.0}, "smoothness=24 was told, but a loss of smoothness 25 was seen"),
+        ({"horizon": 2}, "horizon=2 was declared, but 3 rounds were played"),
+        ({"gradient_bound": 4.0}, "gradient_bound=4 was declared, but a gradient of norm "),
+        (
+            {"smoothness": 24.0},
+            "smoothness=24 was declared, but a loss of smoothness 25 was observed",
+        ),
     ],
 )
 @pytest.mark.parametrize("engine", ENGINES)
@@ -124,17 +132,17 @@ def test_constants_that_do_not_hold_are_named(changes, words, engine):
     }
     for bound, more in bounds.items():
         with pytest.raises(
-            ValueError, match=rf"bounds.{bound.__name__} does not stand: .*{next(iter(changes))}="
+            ValueError, match=rf"bounds.{bound.__name__} does not hold: .*{next(iter(changes))}="
         ):
             bound(**given, **more, assumptions=learner.assumptions)
-    with pytest.raises(ValueError, match=r"the bound does not stand.*learner.certificate"):
+    with pytest.raises(ValueError, match=r"the bound does not hold.*learner.certificate"):
         ledger.regret_curve(learner, bound=lambda P, F: 0.0)
 
 
 def test_ader_and_negative_losses():
     ader = sp.Ader(BALL, horizon=1, gradient_bound=1.0)
     sp.play(ader, STREAM, engine="python")
-    with pytest.raises(ValueError, match=r"bounds\.ader does not stand"):
+    with pytest.raises(ValueError, match=r"bounds\.ader does not hold"):
         sp.bounds.ader(
             diameter=2.0,
             gradient_bound=1.0,
@@ -145,7 +153,7 @@ def test_ader_and_negative_losses():
     small = sp.SwordSmall(BALL, horizon=5, gradient_bound=9.0, smoothness=1.0)
     small.observe(sp.QuadraticLoss(np.eye(2), np.zeros(2), constant=-1.0))
     assert small.assumptions.broken == (
-        "losses were to be nowhere negative, but one of -1 was seen",
+        "losses were declared nonnegative, but a loss of -1 was observed",
     )
     var = sp.SwordVar(BALL, horizon=5, gradient_bound=9.0, smoothness=1.0)
     var.observe(sp.QuadraticLoss(np.eye(2), np.zeros(2), constant=-1.0))
@@ -156,9 +164,9 @@ def test_what_nobody_can_tell():
     learner = best()
     learner.observe(sp.FunctionLoss(lambda x: 0.5 * (x**2).sum(-1), lambda x: x))
     assert learner.assumptions.hold
-    assert learner.assumptions.unknown == ("a loss did not know its own smoothness",)
+    assert learner.assumptions.unknown == ("the smoothness of a loss is unknown",)
     unwatched = Assumptions(DeclaredConstants(), LossExtremes(), rounds=7)
-    assert unwatched.unknown == ("7 of 7 rounds were played without being watched",)
+    assert unwatched.unknown == ("the losses of 7 of 7 rounds were not observed",)
 
 
 def test_a_refused_round_is_not_seen():
@@ -175,7 +183,7 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
     other.load(tmp_path / "it")
     assert other.assumptions.seen == learner.assumptions.seen
     entries = learner.assumptions.seen.entries()
-    assert split(entries | {"rounds": 3}) == ({"rounds": 3}, learner.assumptions.seen)
+    assert split_extremes(entries | {"rounds": 3}) == ({"rounds": 3}, learner.assumptions.seen)
     for broken in (
         {"seen.rounds": -1},
         {"seen.rounds": 0.5},
@@ -183,9 +191,9 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
         {"seen.smoothness": math.nan},
     ):
         with pytest.raises(ValueError, match=next(iter(broken))):
-            split(entries | broken)
+            split_extremes(entries | broken)
     with pytest.raises(ValueError, match="must hold all of"):
-        split({"seen.rounds": 3})
+        split_extremes({"seen.rounds": 3})
     many = {
         "seen.rounds": 3,
         "seen.gradient": 1.0,
@@ -195,11 +203,11 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
     with pytest.raises(
         ValueError, match=r"state\['seen.smoothness'\] must be one number, got \[1.0, 2.0\]"
     ):
-        split(many)
+        split_extremes(many)
 
 
 def test_a_state_without_it_starts_watching_anew():
     learner, other = best(), best()
     sp.play(learner, STREAM, engine="python")
     other.load_state(learner.state())
-    assert other.assumptions.unknown == ("3 of 3 rounds were played without being watched",)
+    assert other.assumptions.unknown == ("the losses of 3 of 3 rounds were not observed",)

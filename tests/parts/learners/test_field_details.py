@@ -127,7 +127,7 @@ def test_broken_assumptions_are_seen(name):
     learner = TOO_SMALL[name]()
     assert learner.assumptions.hold
     taught(learner)
-    assert any("gradient_bound=0.001 was told" in words for words in learner.assumptions.broken)
+    assert any("gradient_bound=0.001 was declared" in words for words in learner.assumptions.broken)
     assert learner.assumptions.seen.rounds == 5
 
 
@@ -178,7 +178,7 @@ def test_no_certificate_is_said_in_words():
     ):
         with pytest.raises(
             NotImplementedError,
-            match=f"{type(learner).__name__} has no certificate. What it promises beforehand is",
+            match=f"{type(learner).__name__} has no certificate. Its bound, known before",
         ):
             learner.certificate(1.0)
 
@@ -338,16 +338,16 @@ def test_damaged_states_are_refused(what):
 def test_damaged_bins_and_late_rounds_are_refused():
     arrows = sp.Arrows(sp.Ball(1), noise=0.1, horizon=9)
     arrows.observe(sp.SquaredLoss([1.0], 0.5))
-    with pytest.raises(ValueError, match=r"state\['members'\] must not exceed the rounds"):
-        arrows.load_state({**arrows.state(), "members": np.array([7.0])})
+    with pytest.raises(ValueError, match=r"state\['counts'\] must not exceed the rounds"):
+        arrows.load_state({**arrows.state(), "counts": np.array([7.0])})
     curved = taught(sp.MetaGrad(BALL, **GIVEN))
     with pytest.raises(ValueError, match=r"state\['curvature'\] must hold symmetric matrices"):
         curved.load_state({**curved.state(), "curvature": np.array([[1.0, 2.0], [0.0, 1.0]])})
     mild = sp.MildOGD(BALL, **GIVEN)
     mild.wait()
     mild.wait()
-    with pytest.raises(ValueError, match=r"state\['late'\] must hold ascending numbers"):
-        mild.load_state({**mild.state(), "late": np.array([1.0, 1.0])})
+    with pytest.raises(ValueError, match=r"state\['outstanding'\] must hold ascending numbers"):
+        mild.load_state({**mild.state(), "outstanding": np.array([1.0, 1.0])})
     again = sp.MildOGD(BALL, **GIVEN)
     again.load_state(mild.state())
     assert again.outstanding == [0, 1]

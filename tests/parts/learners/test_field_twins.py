@@ -239,10 +239,10 @@ def test_arrows_restarts():
     """A jump of ten standard deviations is noticed within a few rounds: the bin is a new one."""
     learner = sp.Arrows(sp.Ball(1, 10.0), noise=0.1, horizon=100)
     rng = np.random.default_rng(1)
-    members = []
+    counts = []
     for t in range(100):
         learner.observe(sp.SquaredLoss([1.0], (1.0 if t < 50 else 2.0) + 0.1 * rng.normal()))
-        members.append(learner.state()["members"][0])
-    assert members[49] == 50.0
-    assert min(members[50:60]) == 0.0
+        counts.append(learner.state()["counts"][0])
+    assert counts[49] == 50.0
+    assert min(counts[50:60]) == 0.0
     assert abs(learner.decision[0] - 2.0) < 0.1

@@ -341,7 +341,7 @@ def test_a_file_that_says_nothing_of_its_settings_is_refused(tmp_path):
     bare, _ = split_settings(learner.state())
     checkpoint.save(tmp_path / "a.ckpt", bare, kind="Sword")
     with pytest.raises(
-        CheckpointError, match=r"a.ckpt does not say what its learner was made with\. Save it with"
+        CheckpointError, match=r"a.ckpt does not hold the settings of its learner\. Save it with"
     ):
         sp.Sword(BALL).load(tmp_path / "a.ckpt")
     sp.Sword(BALL).load_state(bare)  # a dictionary need not hold settings

@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 
 from strategies import numbers
 from swordplay.parts.metas import LearnedOptimism, NullOptimism, VariationOptimism
-from swordplay.parts.metas.optimism import TIED, OptimismState, trust
-from swordplay.parts.rates import TIE
+from swordplay.parts.metas.optimism import TIED_TRUST, OptimismState, trust
+from swordplay.parts.rates import TIE_TOLERANCE
 from tolerances import ROUNDING, SPEC_FIGURES
 
 WEIGHTS = np.array([0.25, 0.75])
@@ -87,7 +87,7 @@ def test_equal_errors_up_to_rounding_give_a_trust_of_one_half(difference, magnit
     """Following the leader (an infinite rate) tells one bit apart, so a tie has to be called
     one.
     """
-    assert (TIE, TIED) == (1e-12, 0.5)
+    assert (TIE_TOLERANCE, TIED_TRUST) == (1e-12, 0.5)
     assert trust(math.inf, difference, magnitude) == expected
     assert trust(1e15, difference, magnitude) == pytest.approx(expected, abs=ROUNDING)
 

@@ -171,7 +171,7 @@ def test_bounds_are_refused_if_an_observed_loss_breaks_an_assumption(name):
     held = Assumptions(DeclaredConstants(gradient_bound=4.0), LossExtremes(3, 3.0, 1.0, 0.0), 3)
     assert bound(**WITH_ASSUMPTIONS[name], assumptions=held) == bound(**WITH_ASSUMPTIONS[name])
     with pytest.raises(
-        ValueError, match=rf"bounds.{name} does not stand: gradient_bound=4 was told"
+        ValueError, match=rf"bounds.{name} does not hold: gradient_bound=4 was declared"
     ):
         bound(**WITH_ASSUMPTIONS[name], assumptions=broken)
 

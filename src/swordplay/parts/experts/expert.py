@@ -4,7 +4,7 @@ Experts over a ball whose centre c is not the origin keep the offset :math:`w = 
 the point :math:`\hat x = c + w`. The certificate divides distances from the centre by the step size
 :math:`\eta`. If it computed :math:`\hat x - c`, the rounding error of the coordinates would be
 divided too: at a coordinate of 25 and a step size of 1e-8 that is an error of about 1e-7 in every
-round. The offset is kept so that :math:`\hat x - c` need not be computed.
+round.
 """
 
 from __future__ import annotations
@@ -86,7 +86,13 @@ def start_at_center(domain: Domain, count: int) -> ExpertState:
     points = np.tile(domain.center, (count, 1))
     zeros = np.zeros_like(points)
     has_offset = type(domain) is Ball and domain.center.any()
-    return ExpertState(points, points, zeros, np.zeros(count), zeros if has_offset else None)
+    return ExpertState(
+        points=points,
+        base=points,
+        expected_gradient=zeros,
+        squared_error_sum=np.zeros(count),
+        offset=zeros if has_offset else None,
+    )
 
 
 def repeat_last_row(rows: Any) -> Any:
@@ -145,19 +151,19 @@ def projected_step(
         s, the step size times the gradient, shape ``(N, d)``.
     """
     if offset is None:
-        reached = points - step_vectors
-        after = domain.project(reached)
-        return ProjectedStep(after, None, (after - reached) - step_vectors)
+        unprojected = points - step_vectors
+        projected = domain.project(unprojected)
+        return ProjectedStep(projected, None, (projected - unprojected) - step_vectors)
     assert isinstance(domain, Ball)
-    reached = offset - step_vectors
-    offset = domain.project_offset(reached)
+    unprojected = offset - step_vectors
+    projected = domain.project_offset(unprojected)
     return ProjectedStep(
-        np.asarray(domain.center + offset), offset, (offset - reached) - step_vectors
+        np.asarray(domain.center + projected), projected, (projected - unprojected) - step_vectors
     )
 
 
 def base_offset(state: Any, domain: Domain) -> Matrix:
-    """Return xhat - c for the state of any experts, shape ``(N, d)``; c is the domain's centre."""
+    """Return xhat - c, shape ``(N, d)``, for the state of any experts and the domain's centre c."""
     offset = getattr(state, "offset", None)
     return np.asarray(state.base - domain.center if offset is None else offset)
 
@@ -168,7 +174,7 @@ def require_inside(state: Any, domain: Domain, slack: float) -> None:
     Raises
     ------
     ValueError
-        If either is violated by more than ``slack``.
+        If a point or an offset is wrong by more than ``slack``.
     """
     points = np.vstack([state.points, state.base])
     if not (np.isfinite(points).all() and domain.contains(points, atol=slack).all()):

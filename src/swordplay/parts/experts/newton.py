@@ -16,11 +16,11 @@ from swordplay.parts.experts.step_sizes import AdaGradNorm
 PROBE_DISTANCE = 2.0**-10
 """Distance from a point to the probe at which a round's second gradient is taken, in diameters.
 
-It is short, so that the difference of the gradients shows the curvature at the point, and long
-enough for the difference to keep most of its digits.
+It is short enough for the difference of the two gradients to show the curvature at the point, and
+long enough for the difference to keep most of its digits.
 """
 MIN_GRADIENT_CHANGE = 1e-12
-"""Relative difference of two gradients up to which the curvature counts as 0: rounding."""
+"""Relative rounding error of a gradient: a smaller difference of two counts as no curvature."""
 
 
 class NewtonState(NamedTuple):
@@ -116,9 +116,9 @@ class NewtonExperts:
             state.points, g, gradient
         )
         squared_error_sum = state.squared_error_sum + squares
-        eta = self._sizes(squared_error_sum)
+        eta = self._base_step_sizes(squared_error_sum)
         base = self.domain.project(state.base - step_vectors(eta, g))
-        after = NewtonState(
+        unmoved = NewtonState(
             state.points,
             base,
             state.expected_gradient,
@@ -126,8 +126,8 @@ class NewtonExperts:
             curvature,
             discounted_squares,
         )
-        points = self.domain.project(state.points - self._newton(after, g))
-        return after._replace(points=points), _certified_step(
+        points = self.domain.project(state.points - self._newton_steps(unmoved, g))
+        return unmoved._replace(points=points), _certified_step(
             eta, g, state.points, state.base, base
         )
 
@@ -159,15 +159,15 @@ class NewtonExperts:
         return np.asarray(self.ridge * np.sqrt(state.discounted_squares) / self.domain.diameter)
 
     def _curvature_of(self, points: Matrix, g: Matrix, gradient: Gradient) -> Array:
-        """Return y y'/<y, s> of each expert, shape ``(N, d, d)``; 0 if there is no curvature."""
+        """Return y y' / <y, s> of each expert, shape ``(N, d, d)``; 0 if the loss is not curved."""
         norms = np.sqrt(squared_norms(g))
-        offset = (
+        probe_offset = (
             PROBE_DISTANCE * self.domain.diameter * g / np.where(norms > 0, norms, 1.0)[:, None]
         )
         # At the boundary one of the two directions leads out of the domain, and the projection
         # shortens the step: take the step that moves farther along the gradient.
         backward, forward = (
-            self.domain.project(points + sign * offset) - points for sign in (-1.0, 1.0)
+            self.domain.project(points + sign * probe_offset) - points for sign in (-1.0, 1.0)
         )
         backward_length, forward_length = (
             np.abs(np.einsum("ij,ij->i", probe_step, g)) for probe_step in (backward, forward)
@@ -176,31 +176,31 @@ class NewtonExperts:
             points + np.where((backward_length >= forward_length)[:, None], backward, forward)
         )
         y, s = gradient(probes) - g, probes - points
-        product = np.einsum("ij,ij->i", y, s)
+        product = np.einsum("ij,ij->i", y, s)  # <y, s>
         is_curved = product > MIN_GRADIENT_CHANGE * norms * np.sqrt(squared_norms(s))
-        scaled = y / np.sqrt(np.where(is_curved, product, np.inf))[:, None]  # y / sqrt(<y, s>)
-        return np.asarray(scaled[:, :, None] * scaled[:, None, :])
+        roots = y / np.sqrt(np.where(is_curved, product, np.inf))[:, None]  # y / sqrt(<y, s>)
+        return np.asarray(roots[:, :, None] * roots[:, None, :])
 
-    def _newton(self, state: NewtonState, g: Matrix) -> Matrix:
+    def _newton_steps(self, state: NewtonState, g: Matrix) -> Matrix:
         """Return A^-1 g of each expert, shape ``(N, d)``; 0 before the first gradient other than 0.
 
         A and g are divided by the ridge, so that small losses do not underflow.
         """
         ridges = self.ridges(state)
-        units = np.where(ridges > 0, ridges, 1.0)
-        A = state.curvature / units[:, None, None] + np.eye(self.domain.dim)
-        return np.asarray(np.linalg.solve(A, (g / units[:, None])[:, :, None])[:, :, 0])
+        divisors = np.where(ridges > 0, ridges, 1.0)
+        A = state.curvature / divisors[:, None, None] + np.eye(self.domain.dim)
+        return np.asarray(np.linalg.solve(A, (g / divisors[:, None])[:, :, None])[:, :, 0])
 
-    def _sizes(self, squared_error_sum: Vector) -> Vector:
+    def _base_step_sizes(self, squared_error_sum: Vector) -> Vector:
         """Return D / (2 sqrt(sum)) of each expert: the step sizes of the auxiliary points."""
-        # AdaGradNorm gives an expert alone in its pool the multiplier 1/2.
-        return np.array([self._base_steps.sizes(total[None])[0] for total in squared_error_sum])
+        # In a pool of one expert AdaGradNorm has the multiplier 1/2.
+        return np.array([self._base_steps.sizes(np.array([q]))[0] for q in squared_error_sum])
 
 
 def _certified_step(
     eta: Vector, g: Matrix, points: Matrix, base: Matrix, new_base: Matrix
 ) -> ExpertStep:
-    r"""Return the ExpertStep that the auxiliary points prove for the regret of the points.
+    r"""Return the ExpertStep with which the auxiliary points bound the regret of the points.
 
     .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat
         x' - \hat x\|^2
@@ -212,13 +212,14 @@ def _certified_step(
     saving (``squared_lookahead``) where negative.
     """
     inverse = np.where(np.isinf(eta), 0.0, 1.0 / eta)
+    finite_eta = np.where(np.isinf(eta), 0.0, eta)
+    # <g, x - xhat'> - norm(xhat' - xhat)^2 / (2 eta)
     cost = (
         np.einsum("ij,ij->i", g, points - new_base) - inverse * squared_norms(new_base - base) / 2
     )
+    # The certificate adds eta/2 squared_error and subtracts squared_lookahead / (2 eta).
     return ExpertStep(
         step_sizes=eta,
         squared_error=2 * np.maximum(cost, 0.0) * inverse,
-        squared_lookahead=np.where(
-            inverse > 0, 2 * np.maximum(-cost, 0.0) * np.where(np.isinf(eta), 0.0, eta), 0.0
-        ),
+        squared_lookahead=np.where(inverse > 0, 2 * np.maximum(-cost, 0.0) * finite_eta, 0.0),
     )

@@ -67,10 +67,10 @@ class OGDExperts:
         points, offset, change = projected_step(
             self.domain, state.points, state.offset, step_vectors(eta, gradients)
         )
-        after = state._replace(
+        next_state = state._replace(
             points=points, base=points, squared_error_sum=error_sum, offset=offset
         )
-        return after, ExpertStep(
+        return next_state, ExpertStep(
             step_sizes=eta,
             squared_error=squared_error,
             squared_lookahead=np.zeros_like(squared_error),
@@ -80,12 +80,12 @@ class OGDExperts:
     def copy_last(self, state: ExpertState) -> ExpertState:
         """Append a copy of the last expert."""
         points = repeat_last_row(state.points)
-        sums = state.squared_error_sum
+        error_sums = state.squared_error_sum
         return ExpertState(
             points,
             points,
             repeat_last_row(state.expected_gradient),
-            np.append(sums, self.steps.sum_of_copy(sums)),
+            np.append(error_sums, self.steps.sum_of_copy(error_sums)),
             repeat_last_row(state.offset),
         )
 
@@ -114,9 +114,8 @@ class OEGDExperts:
         Rule for the step sizes of the first step.
     coming
         Rule for the step sizes of the second step, which belongs to the next round; ``steps``
-        unless given. Give it if the rule depends on a measurement that changes in every round:
-        ``steps`` then has the measurement from before the loss of this round, ``coming`` the one
-        that includes it.
+        unless given. It is needed if step sizes depend on a measurement that each round changes:
+        ``steps`` then has the value before the loss of this round, ``coming`` the value after it.
 
     References
     ----------
@@ -142,17 +141,17 @@ class OEGDExperts:
         gradients = gradient(state.points)  # g_t = grad f_t(x_t)
         squared_error = squared_norms(gradients - state.expected_gradient)
         error_sum = state.squared_error_sum + squared_error
-        # x_t was computed with the step size that belongs to the error sum before this round: both
-        # steps use it. Adaptive step sizes are infinite until the first gradient other than 0; that
-        # round uses the step size that belongs to the new sum.
+        # x_t was computed with the step size for the error sum before this round: the step below
+        # uses it, too. Adaptive step sizes are infinite until the first gradient other than 0; that
+        # round uses the step size for the new sum.
         eta = self.steps.sizes(state.squared_error_sum)
         eta = np.where(np.isinf(eta), self._coming.sizes(error_sum), eta)
         # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
         base, offset, change = projected_step(
             self.domain, state.base, state.offset, step_vectors(eta, gradients)
         )
-        after = self._with_next_points(base, offset, gradient(base), error_sum)
-        return after, ExpertStep(
+        next_state = self._with_next_points(base, offset, gradient(base), error_sum)
+        return next_state, ExpertStep(
             eta,
             squared_error,
             squared_lookahead=squared_norms(state.points - state.base),
@@ -161,12 +160,12 @@ class OEGDExperts:
 
     def copy_last(self, state: ExpertState) -> ExpertState:
         """Append a copy of the last expert; its point is computed with its own step size."""
-        sums = state.squared_error_sum
+        error_sums = state.squared_error_sum
         return self._with_next_points(
             repeat_last_row(state.base),
             repeat_last_row(state.offset),
             repeat_last_row(state.expected_gradient),
-            np.append(sums, self._coming.sum_of_copy(sums)),
+            np.append(error_sums, self._coming.sum_of_copy(error_sums)),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
@@ -178,8 +177,8 @@ class OEGDExperts:
     ) -> ExpertState:
         r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`.
 
-        The certificate relies on round t + 1 using the same step size for its own first step (see
-        :meth:`step`).
+        Round t + 1 uses the same step size for its first step (:meth:`step`): the certificate
+        relies on that.
         """
         steps = step_vectors(self._coming.sizes(error_sum), expected_gradient)
         points = projected_step(self.domain, base, offset, steps).points
@@ -197,11 +196,11 @@ class OptimisticExperts:
     gradients a round. The step size of an expert is infinite until its first gradient other than
     0: until then it stays at the centre, with :math:`M_{t+1} = 0`.
 
-    The state has no offsets from the centre, which other experts keep for the certificate: the
-    distances are computed from the points. That adds a rounding error, divided by the step size, to
-    a certificate. It would matter if the bound were much smaller than :math:`D^2 / \eta`. With the
-    step sizes of OptimisticOGD, :math:`D / (2 \sqrt{\sum q_s})` with :math:`q_s = \|g_s -
-    M_s\|^2`, the regret bound is itself of this order.
+    The state has no offsets from the centre, which other experts keep for the certificate:
+    distances are computed from the points. Their rounding error, divided by the step size, enters
+    the certificate. That would matter only if the bound were much smaller than :math:`D^2 /
+    \eta`; with the step sizes of OptimisticOGD, :math:`D / (2 \sqrt{\sum q_s})` with :math:`q_s =
+    \|g_s - M_s\|^2`, it is itself of this order.
 
     Parameters
     ----------
@@ -239,15 +238,15 @@ class OptimisticExperts:
         gradients = gradient(state.points)  # g_t = grad f_t(x_t)
         squared_error = squared_norms(gradients - state.expected_gradient)
         error_sum = state.squared_error_sum + squared_error
-        # x_t was computed with the step size that belongs to the error sum before this round: both
-        # steps use it. It is infinite until the first gradient other than 0; that round uses the
-        # step size that belongs to the new sum.
+        # x_t was computed with the step size for the error sum before this round: the step below
+        # uses it, too. It is infinite until the first gradient other than 0; that round uses the
+        # step size for the new sum.
         eta = self.steps.sizes(state.squared_error_sum)
         eta = np.where(np.isinf(eta), self.steps.sizes(error_sum), eta)
         # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
         base = self.domain.project(state.base - step_vectors(eta, gradients))
-        after = self._with_next_points(base, gradients, error_sum)
-        return after, ExpertStep(
+        next_state = self._with_next_points(base, gradients, error_sum)
+        return next_state, ExpertStep(
             step_sizes=eta,
             squared_error=squared_error,
             squared_lookahead=squared_norms(state.points - state.base),
@@ -259,12 +258,12 @@ class OptimisticExperts:
 
     def copy_last(self, state: ExpertState) -> ExpertState:
         """Append a copy of the last expert; its point is computed with its own step size."""
-        sums = state.squared_error_sum
+        error_sums = state.squared_error_sum
         return self._with_next_points(
             repeat_last_row(state.base),
             repeat_last_row(state.expected_gradient),
-            # Only CappedAdaGrad starts a copy with another sum, and only Sword has such steps.
-            np.append(sums, sums[-1]),
+            # Only the copies of Sword's CappedAdaGrad steps start with another sum.
+            np.append(error_sums, error_sums[-1]),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:

@@ -5,8 +5,8 @@ A step size :math:`c D / \sqrt{\sum_s q_s}`, with a multiplier c, the diameter D
 1000 whose comparators stay within 1 of its centre, such steps move every expert to the boundary.
 Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), L
 being the largest smoothness so far. The distance of this expert from the centre shows the *width*
-of the part of the domain that is in use, and the step sizes of the other experts are computed for
-this width in place of D.
+of the part of the domain that is in use. The step sizes of the other experts are computed for this
+width in place of D.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from swordplay.core.state import MAX_MAGNITUDE, OBSERVED_ROUNDS, Field, check, n
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
-"""Smallest sum of squares, other than 0, with full precision: doubles lose digits below 1e-308."""
+"""Smallest sum of squares, other than 0, that is accepted: doubles lose digits below 1e-308."""
 AVERAGED_ROUNDS = 8
 """Number of rounds over which the capped gradient-descent expert averages."""
-MANY_COLUMNS = 64
+MANY_COORDINATES = 64
 """Number of coordinates above which steps are shortened, see :func:`step_shrink`."""
 WIDE_DOMAIN_RATIO = 8.0
-"""Ratio of diameter to used width above which the boundary no longer limits a step too long."""
+"""Ratio of diameter to used width above which the boundary does not limit overlong steps."""
 
 
 def underflow_message(largest: float) -> str:
@@ -146,7 +146,7 @@ def step_shrink(dim: int) -> float:
     coordinates later rows correct it. With d coordinates each row corrects one direction in d, so
     that an expert keeps the errors of its first rounds for thousands of rounds.
     """
-    return math.sqrt(max(1.0, dim / MANY_COLUMNS))
+    return math.sqrt(max(1.0, dim / MANY_COORDINATES))
 
 
 MAX_STEP_COST = 1e280
@@ -161,7 +161,7 @@ def check_error_sums(name: str, error_sums: Vector) -> None:
     Raises
     ------
     ValueError
-        Names the entry.
+        If a sum is too small; names the entry.
     """
     check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, MAX_MAGNITUDE))
 
@@ -179,8 +179,8 @@ class DomainScale(NamedTuple):
     def check(self, error_sums: Vector, diameter: float) -> None:
         """Refuse a saved scale whose step sizes would underflow.
 
-        1 / eta is at least 2 L m for capped experts. For others it is of order ϱ^2 sqrt(sum) /
-        width, the sum being that of their squared errors.
+        1 / eta is at least 2 L m for a capped expert. For another one it is of the order of ϱ^2
+        sqrt(sum of its squared errors) / width.
 
         Parameters
         ----------
@@ -192,15 +192,15 @@ class DomainScale(NamedTuple):
         Raises
         ------
         ValueError
-            Names the number that is too large or too small.
+            If smoothness or width is out of range; names it.
         """
-        max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)
+        max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)  # of 1 / eta
         largest_m = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)
         max_smoothness = max_inverse / (2.0 * largest_m)
         check("domain_scale.smoothness", self.smoothness, Field(0.0, max_smoothness))
         if self.width != 0.0:
-            root = math.sqrt(max(1.0, float(error_sums.max())))
-            min_width = 2.0 * self.step_shrink**2 * root / max_inverse
+            root_of_sum = math.sqrt(max(1.0, float(error_sums.max())))
+            min_width = 2.0 * self.step_shrink**2 * root_of_sum / max_inverse
             check("domain_scale.width", self.width, Field(min_width, math.inf))
 
     def averaged_rounds(self, rounds: int) -> float:
@@ -216,17 +216,17 @@ class DomainScale(NamedTuple):
             Smoothness of the loss; 0 where it is unknown.
         gradient_norm
             Norm of the gradient g at the decision. The first g other than 0 sets the width to
-            :math:`2 \|g\| / L`, twice the length of a step of size 1/L. Each later g widens it to
-            at least twice the length of a step of the capped descent expert: otherwise a first loss
-            that is nearly flat would leave a width close to 0.
+            :math:`2 \|g\| / L`, twice the length of a step of size 1/L. If the first loss is nearly
+            flat, that is close to 0. Therefore each later g widens it to at least twice the length
+            of a step of the capped descent expert.
         distance
             Distance of the capped descent expert from the centre. The width is at least twice this.
         """
         L, width = max(self.smoothness, smoothness), self.width
         if width == 0.0 and gradient_norm > 0.0:
             width = 2.0 * gradient_norm / L if L > 0.0 else math.inf
-        step = gradient_norm / (2.0 * L * AVERAGED_ROUNDS) if L > 0.0 else 0.0
-        return self._replace(smoothness=L, width=max(width, 2.0 * distance, 2.0 * step))
+        step_length = gradient_norm / (2.0 * L * AVERAGED_ROUNDS) if L > 0.0 else 0.0
+        return self._replace(smoothness=L, width=max(width, 2.0 * distance, 2.0 * step_length))
 
 
 @final
@@ -253,9 +253,11 @@ class CappedAdaGrad:
 
     def __init__(self, diameter: float, scale: DomainScale, averaged_rounds: float = 1.0) -> None:
         self._scale = scale
-        self._for_domain = AdaGradNorm(diameter)
+        self._domain_steps = AdaGradNorm(diameter)
         # A width of 0 occurs only before the first step, when no step size is used.
-        self._for_width = AdaGradNorm(min(diameter, scale.width / scale.step_shrink**2) or diameter)
+        self._width_steps = AdaGradNorm(
+            min(diameter, scale.width / scale.step_shrink**2) or diameter
+        )
         inverse_cap = 2.0 * scale.smoothness * averaged_rounds  # 2 L m
         self._cap = 1.0 / inverse_cap if inverse_cap > 0.0 else math.inf
 
@@ -267,26 +269,26 @@ class CappedAdaGrad:
         r"""Return the sum of the last expert, raised so that its copy's step size is at most 1/L.
 
         A copy has the sum of its parent and twice its multiplier, thus twice its step size. A step
-        size above 2/L overshoots by more than the error that the step corrects, until the sum has
-        grown enough. In a small domain the boundary limits the overshoot. In a domain that is far
-        too wide it grows to about :math:`c_i` widths and disturbs the decisions and the learning
-        rate of the meta. Therefore the sum is raised if the domain is more than 8 widths wide.
+        of a size above 2/L ends farther from the minimum than it began, until the sum has grown. In
+        a small domain the boundary limits this overshoot. In a domain that is far too wide it grows
+        to about :math:`c_i` widths and disturbs the decisions and the learning rate of the meta.
+        Therefore the sum is raised if the domain is more than 8 widths wide.
         """
         scale, multiplier = self._scale, 0.5 * 2.0 ** len(squared_error_sum)
         if not (
             squared_error_sum[-1] > 0.0
             and scale.width > 0.0
-            and self._for_domain.diameter > WIDE_DOMAIN_RATIO * scale.width
+            and self._domain_steps.diameter > WIDE_DOMAIN_RATIO * scale.width
         ):
             return float(squared_error_sum[-1])
         return max(
             float(squared_error_sum[-1]),
-            (multiplier * self._for_width.diameter * scale.smoothness) ** 2,
+            (multiplier * self._width_steps.diameter * scale.smoothness) ** 2,
         )
 
     def sizes(self, squared_error_sum: Vector) -> Vector:
         """Return the step size of each expert, shape ``(N,)``; infinite where the sum is 0."""
-        sizes = self._for_width.sizes(squared_error_sum)
+        sizes = self._width_steps.sizes(squared_error_sum)
         if squared_error_sum[0] > 0:
-            sizes[0] = min(self._for_domain.sizes(squared_error_sum[:1])[0], self._cap)
+            sizes[0] = min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)
         return sizes

@@ -36,11 +36,11 @@ class Ader(MetaExpertLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     pool
         Step sizes; those of Ader unless given.
     learning_rate
@@ -86,7 +86,7 @@ class Ader(MetaExpertLearner):
 
 @final
 class AderTrueLosses(MetaExpertLearner):
-    r"""Ader without the surrogate: N gradients and N + 1 values a round instead of one gradient.
+    r"""Ader with true losses instead of surrogates: N gradients and N + 1 values a round.
 
     .. math:: x_{t+1,i} = \Pi[x_{t,i} - \eta_i \nabla f_t(x_{t,i})], \qquad \ell_{t,i} =
         f_t(x_{t,i})
@@ -94,11 +94,11 @@ class AderTrueLosses(MetaExpertLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     pool
         Step sizes; those of Ader unless given.
     meta
@@ -137,7 +137,7 @@ class AderTrueLosses(MetaExpertLearner):
 
     @property
     def parts(self) -> Composition:
-        """The parts; ``NoLearningRate`` tells the engine that it cannot play this learner."""
+        """The parts; because of ``NoLearningRate`` the engine refuses to play this learner."""
         return super().parts._replace(rate=NoLearningRate())
 
     def _advance(self, state: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
@@ -145,7 +145,7 @@ class AderTrueLosses(MetaExpertLearner):
         values = loss.value(
             np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT
         )  # f_t(x_t), then f_t(x_{t,i})
-        expert, move = self._experts[0].step(state.experts[0], loss.gradient)
+        expert, expert_step = self._experts[0].step(state.experts[0], loss.gradient)
         require_measurable([expert], loss)
         # The gradient error is 0: the default rate of Ader does not depend on it.
         meta_state = self._meta.learn(state.hedge, values[1:], 0.0)
@@ -154,6 +154,8 @@ class AderTrueLosses(MetaExpertLearner):
             experts=(expert,),
             hedge=self._meta.weigh(meta_state, np.zeros(len(points))),
             certificate=state.certificate.with_round(
-                values[0] - values[1:], move, self._displacement(state.experts, (expert,))
+                values[0] - values[1:],
+                expert_step,
+                self._displacement(state.experts, (expert,)),
             ),
         )

@@ -1,7 +1,7 @@
 r"""Arrows and Aligator: forecasters of sequences of small total variation, from noisy targets.
 
-They play losses :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`, coordinate by coordinate, and are compared
-with the sequence that :math:`y_t` equals up to noise.
+The losses are :math:`f_t(x) = \tfrac12 \|x - y_t\|^2`. The targets :math:`y_t` are a sequence plus
+noise; decisions are compared with that sequence. Coordinates are handled one by one.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
 
 LEVELS = 53
-"""Number of block lengths 2^l; no bin ever holds 2^53 targets."""
-THRESHOLD = 2.0
+"""Number of block lengths 2^l, enough for fewer than 2^53 targets."""
+DEFAULT_THRESHOLD = 2.0
 """Default of beta, which makes the threshold of coefficients sigma sqrt(beta ln T).
 
 Coefficients of pure noise rarely exceed it. The proof needs a beta of at least 24.
 """
-SAME_LOSS = 1e-6
+LOSS_TOLERANCE = 1e-6
 """Relative error up to which a gradient counts as x - y, the gradient of the forecasters' loss."""
 
 
 def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
     """Return y of a loss 0.5 norm(x - y)^2, and refuse any other loss."""
-    # y = x - gradient is the same at any three points if the loss is 0.5 norm(x - y)^2.
+    # x - gradient is y at every point if the loss is 0.5 norm(x - y)^2; three points are compared.
     boundary_point = domain.project(domain.center + domain.diameter)
     points = np.stack([decision, domain.center, boundary_point])
     gradients = loss.gradient(points)
     targets = points - gradients
-    size = float(np.abs(points).max() + np.abs(gradients).max())
-    if np.abs(targets - targets[0]).max() > SAME_LOSS * size:
+    magnitude = float(np.abs(points).max() + np.abs(gradients).max())
+    if np.abs(targets - targets[0]).max() > LOSS_TOLERANCE * magnitude:
         raise ValueError(
             "loss must be 0.5 norm(x - y)^2, whose gradient is x - y: forecasters take the target "
             "y from it. Give sp.QuadraticLoss(numpy.eye(d), y), or in one dimension "
@@ -49,21 +49,24 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
 
 
 class ArrowsState(NamedTuple):
-    """The bin of each coordinate: sums of the targets since its last restart, in blocks of 2^l."""
+    """State between two rounds: sums of the targets of each coordinate since its last restart.
+
+    The targets since a restart form a bin, divided into blocks of 2^l targets.
+    """
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
-    last: Annotated[Vector, array("dim")]
+    last_target: Annotated[Vector, array("dim")]
     """The last target, shape ``(d,)``."""
-    members: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
+    counts: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
     """Number of targets in the bin, shape ``(d,)``."""
-    summed: Annotated[Vector, array("dim")]
+    totals: Annotated[Vector, array("dim")]
     """Sum of the targets in the bin, shape ``(d,)``."""
     blocks: Annotated[Matrix, array("dim", LEVELS)]
-    """Sum of the block of 2^l targets that has no partner of its length yet; 0 if there is none.
+    """Sum of the waiting block of 2^l targets, which has no partner of its length yet, or 0.
 
     Shape ``(d, LEVELS)``, column l.
     """
-    passed: Annotated[Matrix, array("dim", LEVELS, low=0.0)]
+    coefficient_sums: Annotated[Matrix, array("dim", LEVELS, low=0.0)]
     """Sum of the shrunken Haar coefficients of complete blocks of 2^(l+1) targets.
 
     Shape ``(d, LEVELS)``, column l.
@@ -84,11 +87,11 @@ class Arrows(UncertifiedLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     noise
         :math:`\sigma`, standard deviation of the targets around the sequence.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     threshold
         :math:`\beta`, a factor inside the threshold of the coefficients. The order above is proved
         for :math:`\beta \ge 24`; with the default of 2 the bin restarts more readily, and the order
@@ -103,7 +106,7 @@ class Arrows(UncertifiedLearner):
 
     @explain_overflow
     def __init__(
-        self, domain: Domain, *, noise: float, horizon: int, threshold: float = THRESHOLD
+        self, domain: Domain, *, noise: float, horizon: int, threshold: float = DEFAULT_THRESHOLD
     ) -> None:
         self.noise = arguments.positive("noise", noise)
         beta = arguments.positive("threshold", threshold)
@@ -114,7 +117,7 @@ class Arrows(UncertifiedLearner):
         super().__init__(arguments.domain(domain))
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "noise": self.noise, "shrink": self.shrink}
 
     def _start(self) -> ArrowsState:
@@ -122,19 +125,20 @@ class Arrows(UncertifiedLearner):
         return ArrowsState(
             0,
             np.array(self.domain.center),
-            members=np.zeros(d),
-            summed=np.zeros(d),
+            counts=np.zeros(d),
+            totals=np.zeros(d),
             blocks=np.zeros((d, LEVELS)),
-            passed=np.zeros((d, LEVELS)),
+            coefficient_sums=np.zeros((d, LEVELS)),
         )
 
     def _decide(self, state: ArrowsState) -> Vector:
-        mean = state.summed / np.maximum(state.members, 1)
-        return np.array(self.domain.project(np.where(state.members > 0, mean, state.last)))
+        mean = state.totals / np.maximum(state.counts, 1)
+        return np.array(self.domain.project(np.where(state.counts > 0, mean, state.last_target)))
 
     def _advance(self, state: ArrowsState, loss: ObservedLoss) -> ArrowsState:
         targets = target_of(loss, self._decide(state), self.domain)
         bins = [self._with_target(state, j, float(y)) for j, y in enumerate(targets)]
+        # from one tuple per coordinate to one array per field
         fields = (np.array(field) for field in zip(*bins, strict=True))
         return ArrowsState(state.rounds + 1, targets, *fields)
 
@@ -143,33 +147,37 @@ class Arrows(UncertifiedLearner):
     ) -> tuple[float, float, Vector, Vector]:
         """Return the bin of coordinate j with the target y added, or an empty bin at a restart.
 
-        The bin is count, total, blocks and passed, as in :class:`ArrowsState`.
+        A bin is its entries of counts, totals, blocks and coefficient_sums in
+        :class:`ArrowsState`.
         """
-        count, total = int(state.members[j]) + 1, float(state.summed[j]) + y
-        blocks, passed = state.blocks[j].copy(), state.passed[j].copy()
-        carry, level = y, 0
-        # A binary counter: where it carries, two blocks of 2^level make one of 2^(level+1).
+        count, total = int(state.counts[j]) + 1, float(state.totals[j]) + y
+        blocks, coefficient_sums = state.blocks[j].copy(), state.coefficient_sums[j].copy()
+        # As a binary counter carries, two blocks of 2^level targets are merged to 2^(level+1).
+        merged_sum, level = y, 0
         while ((count - 1) >> level) & 1:
-            passed[level] += self._shrunken(blocks[level] - carry, level)
-            carry, blocks[level] = carry + blocks[level], 0.0
+            coefficient_sums[level] += self._shrunken(blocks[level] - merged_sum, level)
+            merged_sum, blocks[level] = merged_sum + blocks[level], 0.0
             level += 1
-        blocks[level] = carry
-        if self._shows_change(count, total / count, blocks, passed):
+        blocks[level] = merged_sum
+        if self._shows_change(count, total / count, blocks, coefficient_sums):
             return 0.0, 0.0, np.zeros(LEVELS), np.zeros(LEVELS)
-        return float(count), total, blocks, passed
+        return float(count), total, blocks, coefficient_sums
 
-    def _shows_change(self, count: int, mean: float, blocks: Vector, passed: Vector) -> bool:
+    def _shows_change(
+        self, count: int, mean: float, blocks: Vector, coefficient_sums: Vector
+    ) -> bool:
         """Return whether sum_l 2^(l/2) norm(alpha-hat[l])_1 > sigma for a bin of ``count`` targets.
 
-        Coefficients of complete blocks are in ``passed``: subtracting the mean does not change
-        them. At each level at most one further block is incomplete, that is, padded with zeros. Its
-        left half is the waiting block of this level, or the targets left over by finer levels.
+        ``coefficient_sums`` has the coefficients of complete blocks, which do not change when the
+        mean is subtracted. At each level at most one further block is incomplete, that is, padded
+        with zeros. Its left half is the waiting block of this level, or else the targets in the
+        waiting blocks of finer levels.
         """
         depth = (count - 1).bit_length()  # the padded bin has 2^depth entries
         weighted_sum = 0.0
-        tail_sum, tail_count = 0.0, 0  # targets of waiting blocks of finer levels
+        tail_sum, tail_count = 0.0, 0  # of the targets in waiting blocks of finer levels
         for level in range(depth):
-            coefficient_sum = passed[level]  # norm(alpha-hat[l])_1, l = depth - 1 - level
+            coefficient_sum = coefficient_sums[level]  # norm(alpha-hat[l])_1, l = depth - 1 - level
             has_waiting_block = bool((count >> level) & 1)
             centered_tail = tail_sum - tail_count * mean
             if has_waiting_block:
@@ -182,30 +190,30 @@ class Arrows(UncertifiedLearner):
         return weighted_sum > self.noise
 
     def _shrunken(self, difference: float, level: int) -> float:
-        """Return the size of the Haar coefficient of a block of 2^(level+1) targets, shrunken.
+        """Return the magnitude of the Haar coefficient of a block of 2^(level+1) targets, shrunken.
 
-        ``difference`` is that of the sums of the two halves of the block.
+        ``difference`` is the sum of its left half minus that of its right half.
         """
         return max(abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.shrink, 0.0)
 
-    def _feasible(self, state: ArrowsState) -> Array:
+    def _points_in_domain(self, state: ArrowsState) -> Array:
         return self._decide(state)
 
-    def _check_state(self, new: ArrowsState) -> None:
-        super()._check_state(new)
-        if (new.members > new.rounds).any():
+    def _check_state(self, new_state: ArrowsState) -> None:
+        super()._check_state(new_state)
+        if (new_state.counts > new_state.rounds).any():
             raise ValueError(
-                "state['members'] must not exceed the rounds. The state is damaged: load an "
+                "state['counts'] must not exceed the rounds. The state is damaged: load an "
                 "earlier one."
             )
 
 
 class AligatorState(NamedTuple):
-    """Sum of targets and weight of each interval; row k is the interval of 2^k rounds."""
+    """State between two rounds; row k belongs to the interval of 2^k rounds."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     totals: Annotated[Matrix, array("intervals", "dim")]
-    """Sums of the targets so far in each interval, shape ``(K, d)``."""
+    """Sum of the targets so far in each interval, shape ``(K, d)``."""
     log_weights: Annotated[Matrix, array("intervals", "dim")]
     """ln w_k of each coordinate, shape ``(K, d)``; 0 for an interval that begins."""
 
@@ -227,7 +235,7 @@ class Aligator(UncertifiedLearner):
     Parameters
     ----------
     domain
-        Where decisions live and targets are expected.
+        X, the set of decisions, in which targets are expected.
 
     References
     ----------
@@ -250,20 +258,22 @@ class Aligator(UncertifiedLearner):
             AligatorState(0, np.zeros((0, self.domain.dim)), np.zeros((0, self.domain.dim)))
         )
 
-    def _check_state(self, new: AligatorState) -> None:
-        super()._check_state(new)
-        if len(new.totals) != (new.rounds + 1).bit_length():
-            raise damaged(f"state has {len(new.totals)} intervals after {new.rounds} rounds")
+    def _check_state(self, new_state: AligatorState) -> None:
+        super()._check_state(new_state)
+        if len(new_state.totals) != (new_state.rounds + 1).bit_length():
+            raise damaged(
+                f"state has {len(new_state.totals)} intervals after {new_state.rounds} rounds"
+            )
 
     def _with_new_intervals(self, state: AligatorState) -> AligatorState:
         """Return the state with empty rows for the intervals that begin with the coming round."""
         t = state.rounds + 1
         rows = t.bit_length()
-        added = np.zeros((rows - len(state.totals), self.domain.dim))
-        totals = np.vstack([state.totals, added])
-        log_weights = np.vstack([state.log_weights, added])
-        begins = [k for k in range(rows) if t % 2**k == 0]
-        totals[begins], log_weights[begins] = 0.0, 0.0
+        added_rows = np.zeros((rows - len(state.totals), self.domain.dim))
+        totals = np.vstack([state.totals, added_rows])
+        log_weights = np.vstack([state.log_weights, added_rows])
+        starting_rows = [k for k in range(rows) if t % 2**k == 0]
+        totals[starting_rows], log_weights[starting_rows] = 0.0, 0.0
         return AligatorState(state.rounds, totals, log_weights)
 
     def _means(self, state: AligatorState) -> Matrix:
@@ -276,8 +286,8 @@ class Aligator(UncertifiedLearner):
 
     def _weights(self, log_weights: Matrix) -> Matrix:
         """Return p_k = w_k / sum_j w_j of each coordinate, shape ``(K, d)``."""
-        scaled = np.exp(log_weights - log_weights.max(axis=0))
-        return np.asarray(scaled / scaled.sum(axis=0))
+        weights = np.exp(log_weights - log_weights.max(axis=0))
+        return np.asarray(weights / weights.sum(axis=0))
 
     def _decide(self, state: AligatorState) -> Vector:
         return np.array(
@@ -289,11 +299,11 @@ class Aligator(UncertifiedLearner):
         losses = self.rate * (self._means(state) - targets) ** 2
         least = losses.min(axis=0)
         # sum_j p_j e^(least - loss_j): dividing by it keeps the sum of the weights unchanged.
-        remaining = (self._weights(state.log_weights) * np.exp(least - losses)).sum(axis=0)
-        log_weights = state.log_weights + least - losses - np.log(remaining)
+        remaining_share = (self._weights(state.log_weights) * np.exp(least - losses)).sum(axis=0)
+        log_weights = state.log_weights + least - losses - np.log(remaining_share)
         return self._with_new_intervals(
             AligatorState(state.rounds + 1, state.totals + targets, log_weights)
         )
 
-    def _feasible(self, state: AligatorState) -> Array:
+    def _points_in_domain(self, state: AligatorState) -> Array:
         return self._decide(state)

@@ -1,4 +1,4 @@
-"""Declared constants of a game, checked losses, and whether the losses keep to the constants."""
+"""Declared constants of a game, checked losses, and whether the losses satisfy the constants."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from swordplay.core.state import ROUND_COUNT, Field, check
 from swordplay.core.types import Array, Loss, Matrix, State, Vector
 from swordplay.parts.losses import loss_answer
 
-SLACK = 1e-9
+CONSTANT_TOLERANCE = 1e-9
 """Relative rounding error allowed between an observed extreme and a declared constant."""
-PREFIX = "seen."
+EXTREMES_PREFIX = "seen."
 """Prefix of the entries of a saved file that hold the observed extremes."""
 
 
@@ -42,12 +42,12 @@ class LossExtremes(NamedTuple):
     gradient: float = 0.0
     """Largest norm of a gradient at the decisions and the points of the experts."""
     smoothness: float = 0.0
-    """Largest smoothness of a loss; infinite once a loss did not know its own."""
+    """Largest smoothness of a loss; infinite if that of any loss is unknown."""
     lowest: float = math.inf
     """Smallest loss of a decision."""
 
     def merged(self, other: LossExtremes) -> LossExtremes:
-        """Return the extremes of the losses of both."""
+        """Return the extremes of the losses of both records."""
         return LossExtremes(
             self.rounds + other.rounds,
             max(self.gradient, other.gradient),
@@ -57,31 +57,34 @@ class LossExtremes(NamedTuple):
 
     def entries(self) -> State:
         """Return the extremes as entries of a saved file."""
-        return {f"{PREFIX}{name}": value for name, value in self._asdict().items()}
+        return {f"{EXTREMES_PREFIX}{name}": value for name, value in self._asdict().items()}
 
 
-def split(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
+def split_extremes(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
     """Split a saved state into the learner's own entries and the observed extremes.
 
-    A state without extremes, as :meth:`Learner.state` returns it, gives those of no rounds.
+    A state without extremes, such as :meth:`Learner.state` returns, has those of no rounds.
 
     Raises
     ------
     ValueError
-        If an extreme is missing, or is a number that no loss leads to.
+        If an extreme is missing or impossible.
     """
-    rest = {name: value for name, value in saved.items() if not str(name).startswith(PREFIX)}
-    found = {
-        str(name).removeprefix(PREFIX): value
-        for name, value in saved.items()
-        if str(name).startswith(PREFIX)
+    entries = {
+        name: value for name, value in saved.items() if not str(name).startswith(EXTREMES_PREFIX)
     }
-    if not found:
-        return rest, LossExtremes()
-    if found.keys() != set(LossExtremes._fields):
+    saved_extremes = {
+        str(name).removeprefix(EXTREMES_PREFIX): value
+        for name, value in saved.items()
+        if str(name).startswith(EXTREMES_PREFIX)
+    }
+    if not saved_extremes:
+        return entries, LossExtremes()
+    if saved_extremes.keys() != set(LossExtremes._fields):
         raise ValueError(
-            f"state must hold all of {[PREFIX + name for name in LossExtremes._fields]}, got "
-            f"{sorted(found)} of them."
+            f"state must hold all of "
+            f"{[EXTREMES_PREFIX + name for name in LossExtremes._fields]}, got "
+            f"{sorted(saved_extremes)} of them."
         )
     ranges = {
         "rounds": ROUND_COUNT,
@@ -89,20 +92,19 @@ def split(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
         "smoothness": Field(0.0, math.inf),
         "lowest": Field(-math.inf, math.inf),
     }
-    for name, value in found.items():
+    for name, value in saved_extremes.items():
         if np.ndim(value):
             raise ValueError(
-                f"state[{PREFIX + name!r}] must be one number, got {arguments.short_repr(value)}. "
-                "Load "
-                "another state."
+                f"state[{EXTREMES_PREFIX + name!r}] must be one number, got "
+                f"{arguments.short_repr(value)}. Load another state."
             )
-        check(PREFIX + name, value, ranges[name])
-    extremes = (float(found[name]) for name in LossExtremes._fields[1:])
-    return rest, LossExtremes(int(found["rounds"]), *extremes)
+        check(EXTREMES_PREFIX + name, value, ranges[name])
+    extremes = (float(saved_extremes[name]) for name in LossExtremes._fields[1:])
+    return entries, LossExtremes(int(saved_extremes["rounds"]), *extremes)
 
 
 class ObservedLoss:
-    """The loss of one round, whose answers are checked and whose extremes are kept.
+    """The loss of one round, which checks each value and gradient and stores their extremes.
 
     Parameters
     ----------
@@ -112,23 +114,23 @@ class ObservedLoss:
 
     def __init__(self, loss: Loss) -> None:
         self._loss = loss
-        self.longest = 0.0
+        self.max_squared_norm = 0.0
         """Largest squared norm of the gradients of this round."""
         self.largest_entry = 0.0
         """Largest magnitude of their entries: above 0 also where the squares underflow."""
 
     def gradient(self, points: Array) -> Array:
-        """Return the gradients at points of shape ``(..., d)``; the same shape."""
+        """Return the gradients at points of shape ``(..., d)``, in an array of that shape."""
         gradients = loss_answer(self._loss, "gradient", points)
         squares = np.einsum("...i,...i->...", gradients, gradients)
-        self.longest = max(self.longest, float(squares.max()))
+        self.max_squared_norm = max(self.max_squared_norm, float(squares.max()))
         self.largest_entry = max(self.largest_entry, float(np.abs(gradients).max()))
         return gradients
 
     def value(self, points: Array, largest: float = sys.float_info.max) -> Array:
         """Return the loss at points of shape ``(..., d)``; shape ``(...,)``.
 
-        A learner that adds values up gives ``largest``, beyond which they are refused.
+        Values beyond ``largest`` in magnitude are refused: learners that add them up give it.
         """
         return loss_answer(self._loss, "value", points, largest)
 
@@ -143,7 +145,7 @@ class ObservedLoss:
         smoothness = self.smoothness
         return LossExtremes(
             1,
-            math.sqrt(self.longest),
+            math.sqrt(self.max_squared_norm),
             math.inf if smoothness is None else smoothness,
             float(self.value(decision)),
         )
@@ -152,7 +154,7 @@ class ObservedLoss:
 def linearisation_gap(
     loss: ObservedLoss, decision: Vector, points: Matrix, linear_regret: Vector
 ) -> Vector:
-    r"""Return how far a loss lies above its tangent at the decision, at each point.
+    r"""Return the distance of a loss from its tangent at the decision, at each point.
 
     .. math:: B_k = \max\{f(x_k) - f(x) - \langle g, x_k - x \rangle, 0\}
 
@@ -173,7 +175,7 @@ def linearisation_gap(
 
 @dataclass(frozen=True)
 class Assumptions:
-    """Whether the losses kept to the constants that a learner's theorem is made of.
+    """Whether the observed losses satisfy the constants in a learner's theorem.
 
     Attributes
     ----------
@@ -182,7 +184,7 @@ class Assumptions:
     seen
         The extremes of the losses that were observed.
     rounds
-        Number of rounds played; nothing is known of those that were not observed.
+        Number of rounds played, with observed losses or without.
     """
 
     told: DeclaredConstants
@@ -191,26 +193,31 @@ class Assumptions:
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """One message for each assumption that does not hold."""
-        given, seen, words = self.told, self.seen, []
-        if given.horizon is not None and self.rounds > given.horizon:
-            words.append(f"horizon={given.horizon} was told, but {self.rounds} rounds were played")
-        if given.gradient_bound is not None and seen.gradient > given.gradient_bound * (1 + SLACK):
-            words.append(
-                f"gradient_bound={given.gradient_bound:g} was told, but a gradient of norm "
-                f"{seen.gradient:g} was seen"
+        """One message for each declared constant that an observed loss violates."""
+        declared, seen, messages = self.told, self.seen, []
+        if declared.horizon is not None and self.rounds > declared.horizon:
+            messages.append(
+                f"horizon={declared.horizon} was declared, but {self.rounds} rounds were played"
+            )
+        slack = 1 + CONSTANT_TOLERANCE
+        if declared.gradient_bound is not None and seen.gradient > declared.gradient_bound * slack:
+            messages.append(
+                f"gradient_bound={declared.gradient_bound:g} was declared, but a gradient of norm "
+                f"{seen.gradient:g} was observed"
             )
         if (
-            given.smoothness is not None
-            and given.smoothness * (1 + SLACK) < seen.smoothness < math.inf
+            declared.smoothness is not None
+            and declared.smoothness * slack < seen.smoothness < math.inf
         ):
-            words.append(
-                f"smoothness={given.smoothness:g} was told, but a loss of smoothness "
-                f"{seen.smoothness:g} was seen"
+            messages.append(
+                f"smoothness={declared.smoothness:g} was declared, but a loss of smoothness "
+                f"{seen.smoothness:g} was observed"
             )
-        if given.nonnegative and seen.lowest < 0:
-            words.append(f"losses were to be nowhere negative, but one of {seen.lowest:g} was seen")
-        return tuple(words)
+        if declared.nonnegative and seen.lowest < 0:
+            messages.append(
+                f"losses were declared nonnegative, but a loss of {seen.lowest:g} was observed"
+            )
+        return tuple(messages)
 
     @property
     def hold(self) -> bool:
@@ -219,29 +226,28 @@ class Assumptions:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """One message for each assumption that could not be checked."""
-        words = []
-        if missed := self.rounds - self.seen.rounds:
-            words.append(f"{missed} of {self.rounds} rounds were played without being watched")
+        """One message for each assumption that could not be checked in all rounds."""
+        messages = []
+        if unobserved := self.rounds - self.seen.rounds:
+            messages.append(f"the losses of {unobserved} of {self.rounds} rounds were not observed")
         if self.told.smoothness is not None and math.isinf(self.seen.smoothness):
-            words.append("a loss did not know its own smoothness")
-        return tuple(words)
+            messages.append("the smoothness of a loss is unknown")
+        return tuple(messages)
 
-    def require(self, what: str) -> None:
-        """Raise an error if an assumption is broken.
+    def require(self, claim: str) -> None:
+        """Raise an error if an assumption is broken, on which the claim depends.
 
         Raises
         ------
         ValueError
-            Names what does not stand, the broken assumptions and the remedy.
+            If an assumption is broken; names the claim, the broken assumptions and the remedy.
         """
         if self.broken:
             raise ValueError(
-                f"{what} does not stand: {'; '.join(self.broken)}. Make the learner with "
-                "constants that hold, "
-                "or use learner.certificate, which needs none of them."
+                f"{claim} does not hold: {'; '.join(self.broken)}. Make the learner with "
+                "constants that hold, or use learner.certificate, which needs none of them."
             )
 
     def __repr__(self) -> str:
-        state = "hold" if self.hold else "broken: " + "; ".join(self.broken)
-        return f"Assumptions({state}, watched {self.seen.rounds} of {self.rounds} rounds)"
+        verdict = "hold" if self.hold else "broken: " + "; ".join(self.broken)
+        return f"Assumptions({verdict}, observed {self.seen.rounds} of {self.rounds} rounds)"

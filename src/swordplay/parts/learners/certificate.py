@@ -1,6 +1,8 @@
 r"""Certificates: bounds on the regret against *every* comparator, from sums over a run's rounds.
 
-For experts k with step size :math:`\eta_{t,k} = 1/a_{t,k}` in round t, and any comparators
+Let :math:`g_t` be the gradient at the decision :math:`x_t`, :math:`g_{t,k}` the gradient at the
+point :math:`x_{t,k}` of expert k, :math:`M_{t,k}` its prediction, :math:`\hat x_{t,k}` the base
+point of the expert and :math:`\eta_{t,k} = 1/a_{t,k}` its step size. For any comparators
 :math:`u_1, \dots, u_T` of path length P,
 
 .. math:: \text{regret} \le \min_k \Big\{ \sum_t \langle g_t, x_t - x_{t,k} \rangle - B_{t,k}
@@ -8,39 +10,39 @@ For experts k with step size :math:`\eta_{t,k} = 1/a_{t,k}` in round t, and any 
       x_{t,k}\|^2
     + \text{distance}_k(P) \Big\}
 
-**Proof.** The regret is that of the decisions against expert k, :math:`\sum_t f_t(x_t) -
-f_t(x_{t,k})`, and the expert's own, which by convexity is at most :math:`\sum_t \langle g_{t,k},
-x_{t,k} - u_t \rangle`. The former is the first sum: :math:`B_{t,k} = f_t(x_{t,k}) - f_t(x_t) -
-\langle g_t, x_{t,k} - x_t \rangle \ge 0` is how far the loss lies above its tangent at the
-decision. (Where all experts descend along :math:`g_t`, they are compared with the tangent itself,
-and B is 0.) The two projections of a round give
+**Proof.** The regret has two parts: that of the decisions against expert k, :math:`\sum_t f_t(x_t)
+- f_t(x_{t,k})`, and that of expert k, which by convexity is at most :math:`\sum_t \langle g_{t,k},
+x_{t,k} - u_t \rangle`. The first part equals the first sum, with :math:`B_{t,k} = f_t(x_{t,k}) -
+f_t(x_t) - \langle g_t, x_{t,k} - x_t \rangle \ge 0`, the distance of the loss from its tangent at
+the decision. (Where all experts use :math:`g_t`, their losses are those of the tangent, and B is
+0.) For the second part, the two projections of a round give
 
 .. math:: \langle g, x - u \rangle \le \tfrac{a}{2} (\|u - \hat x_t\|^2 - \|u - \hat x_{t+1}\|^2)
     + \tfrac{\eta}{2} \|g - M\|^2 - \tfrac{a}{2} \|x - \hat x_t\|^2 .
 
-With :math:`w = \hat x - c` relative to the domain's centre the first bracket is
-:math:`\|w_t\|^2 - \|w_{t+1}\|^2 + 2 \langle w_{t+1} - w_t, u_t - c \rangle`: *linear* in u. For
-constant steps it sums by parts to
+With :math:`w = \hat x - c`, c being the domain's centre, the bracket is :math:`\|w_t\|^2 -
+\|w_{t+1}\|^2 + 2 \langle w_{t+1} - w_t, u_t - c \rangle`, which is *linear* in u. For constant
+steps the sum by parts of the brackets is at most
 
 .. math:: \text{distance}(P) = \sigma(a w_{T+1}) - \tfrac{a}{2} \|w_{T+1}\|^2 + P\, a \varrho,
     \qquad \varrho = \max_t \|w_t\|,
 
-as :math:`w_1 = 0`; σ is the support function of the domain around c, and no w is longer than the
-domain's reach r, its largest distance from c. For any last w this is at most :math:`\tfrac{a}{2}
-r^2 + P a r`: on a ball :math:`a (D^2/8 + D P / 2)`, and much less in a ball that is too large. For
-step sizes that change, the sum by parts has a vector for each expert, the dual sum S:
+because :math:`w_1 = 0`. Here σ is the support function of the domain minus c. No w is longer than
+the reach r, the largest distance of a point of the domain from c. The distance term is therefore at
+most :math:`\tfrac{a}{2} r^2 + P a r`, which on a ball is :math:`a (D^2/8 + D P / 2)`. It is much
+smaller in a ball that is too large. For step sizes that change, the sum by parts contains a vector
+for each expert, the dual sum S:
 
 .. math:: \text{distance}(P) = \sigma(S_T) - \tfrac{a_T}{2} \|w_{T+1}\|^2 + \tfrac12 \sum_t (a_t -
     a_{t-1}) \|w_t\|^2 + P \max_t \|S_t\|, \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t
     w_{t+1} - \sum_{s \le t} (a_s - a_{s-1}) w_s .
 
-Up to ``MAX_DIM_OF_DUAL_SUM`` coordinates S is kept whole, with the largest norm that it has had.
-In more dimensions one more vector for each expert would cost too much memory and time, and only a
-bound is stored, :math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|`: the last sum
-and the largest value of the bound. A second form replaces all distances by the diameter D, so that
-an increase of a costs half :math:`D^2` times the increase and a move of u costs :math:`D a` times
-the move: :math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with :math:`\Lambda =
-a_1 + \sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two forms is used.
+With up to ``MAX_DIM_OF_DUAL_SUM`` coordinates S and its largest norm so far are stored. In more
+dimensions another vector for each expert would cost too much memory and time. Then the bound
+:math:`\|S_t\| \le a_t \|w_{t+1}\| + \sum_s |a_s - a_{s-1}| \|w_s\|` replaces the norm; its largest
+value so far and the sum over s are stored. A second form replaces all distances by the diameter D:
+:math:`\text{distance}(P) = \tfrac12 D^2 \Lambda + D P \max_t a_t` with :math:`\Lambda = a_1 +
+\sum_{t \ge 2} (a_t - a_{t-1})_+`. The smaller of the two forms is used.
 
 Every term is a sum over rounds. The differences of the sums between two moments, with w counted
 from the first moment, bound the regret on the rounds between.
@@ -62,21 +64,23 @@ from swordplay.parts.experts.step_sizes import MAX_STEP_COST
 MAX_DUAL_SUM = 1e153
 """Largest coordinate of a saved S, which is squared."""
 MAX_DIM_OF_DUAL_SUM = 8
-"""Largest number of coordinates for which S is kept: it costs one more pass over N d numbers."""
+"""Largest number of coordinates for which S is stored: that takes a pass over N d numbers."""
 BLOCK_NUMBERS = 1 << 21
-"""Numbers in a block of axis directions, for domains known only by their support function."""
+"""Largest number of coordinates in a block of axis directions, for domains of other classes."""
 ROUNDING = float(np.finfo(np.float64).eps)
-"""Relative rounding error of an addition, with a factor of 2 to spare."""
+"""Twice the relative rounding error of an addition, for safety."""
 OTHER_ROUNDINGS = 16
-"""Rounding errors in a window's bound apart from one a round: products and sums of its terms."""
+"""Rounding errors in the bound of a window beside one a round: in products and sums of terms."""
 
 
 class Displacement(NamedTuple):
     """Squared distances of base points from the centre before and after a round, shape ``(N,)``."""
 
-    before: Vector
-    after: Vector
-    moved: Matrix | float = 0.0
+    squared_norm_before: Vector
+    """norm(w_t)^2."""
+    squared_norm_after: Vector
+    """norm(w_{t+1})^2."""
+    change: Matrix | float = 0.0
     """w_{t+1} - w_t, shape ``(N, d)``."""
 
     @classmethod
@@ -86,19 +90,20 @@ class Displacement(NamedTuple):
 
 
 class DomainGeometry(NamedTuple):
-    """Sizes of a domain that certificates need."""
+    """Diameter, reach and support function of a domain, for certificates."""
 
     diameter: float
+    """D."""
     reach: float
-    """r: no point is farther from the centre."""
+    """r: the largest distance of a point from the centre, or a bound on it."""
     support: Callable[[Array], Array]
-    """σ: largest inner product of each direction with a point less the centre."""
+    """σ: largest inner product of each direction with a point minus the centre."""
 
     @classmethod
     def of(cls, domain: Domain) -> DomainGeometry:
-        """Return the sizes of any domain; O(d) for the domains of this package.
+        """Return the geometry of any domain, in O(d) for the domains of this package.
 
-        The reach is the norm of the reaches along the axes, or the diameter if that is smaller.
+        The reach is the norm of the vector of reaches along the axes, at most the diameter.
         """
 
         def support(directions: Array) -> Array:
@@ -112,7 +117,7 @@ class DomainGeometry(NamedTuple):
 
     @classmethod
     def of_ball(cls, radius: float) -> DomainGeometry:
-        """Return the sizes of a ball with that radius."""
+        """Return the geometry of a ball with that radius."""
         return cls(
             2.0 * radius,
             radius,
@@ -129,9 +134,9 @@ def _axis_reaches(domain: Domain, support: Callable[[Array], Array]) -> Vector:
     if type(domain) is Simplex:
         return np.maximum(domain.total - domain.center, domain.center)
     reaches = np.empty(domain.dim)
-    size = max(1, min(256, BLOCK_NUMBERS // domain.dim))
-    for start in range(0, domain.dim, size):
-        block = slice(start, min(start + size, domain.dim))
+    block_length = max(1, min(256, BLOCK_NUMBERS // domain.dim))
+    for start in range(0, domain.dim, block_length):
+        block = slice(start, min(start + block_length, domain.dim))
         axes = np.zeros((block.stop - start, domain.dim))
         axes[np.arange(len(axes)), np.arange(start, block.stop)] = 1.0
         reaches[block] = np.maximum(support(axes), support(-axes))
@@ -163,12 +168,12 @@ class CertificateState(NamedTuple):
     """S, sum of (w_{t+1} - w_t) / eta_t, shape ``(N, d)``; None if it is not kept."""
 
     def check(self, diameter: float) -> None:
-        """Refuse saved sums that one more round would make infinite, in a domain of this diameter.
+        """Refuse saved sums that could overflow in the next round.
 
         Raises
         ------
         ValueError
-            Names the sum.
+            If a sum is too large; names it.
         """
         D = max(1.0, diameter)
         for name in ("inverse_step", "inverse_growth", "inverse_largest"):
@@ -185,14 +190,14 @@ class CertificateState(NamedTuple):
     @classmethod
     def at_start(cls, experts: int, dim: int | None = None) -> CertificateState:
         """Return the sums before the first round, with S of ``dim`` coordinates if given."""
-        sums = {name: np.zeros(experts) for name in SCALARS}
+        sums = {name: np.zeros(experts) for name in SCALAR_SUMS}
         return cls(**sums, dual_sum=None if dim is None else np.zeros((experts, dim)))
 
     def with_round(
         self,
         linear_regret: Vector,
         step: ExpertStep,
-        lengths: Displacement,
+        displacement: Displacement,
         gap: Vector | float = 0.0,
     ) -> CertificateState:
         """Return the sums with one more round.
@@ -203,40 +208,41 @@ class CertificateState(NamedTuple):
             <g_t, x_t - x_{t,k}>, shape ``(N,)``.
         step
             Step sizes and squared distances of the experts' steps.
-        lengths
-            Squared norms of w before and after the round.
+        displacement
+            Squared norms of w before and after the round, and the change of w.
         gap
-            B, how far the loss lies above its tangent at each expert, shape ``(N,)``.
+            B, the distance of the loss from its tangent at each expert, shape ``(N,)``.
         """
-        inverse = 1.0 / step.step_sizes
-        increase = inverse - self.inverse_step
-        # eta/2 norm(g - M)^2, where inf * 0 is 0: step sizes are infinite until the first gradient.
+        inverse = 1.0 / step.step_sizes  # a_t
+        increase = inverse - self.inverse_step  # a_t - a_{t-1}
+        # eta/2 norm(g - M)^2; until the first gradient eta is infinite and the product set to 0.
         has_error = step.squared_error > 0
         finite_steps = np.where(has_error, step.step_sizes, 0.0)
         error_cost = np.where(has_error, finite_steps * step.squared_error, 0.0) / 2
         dual_sum, norm_change = self.dual_sum, self.weighted_norm_change
         if dual_sum is not None:
-            change = lengths.moved if step.change is None else step.change
+            change = displacement.change if step.change is None else step.change
             dual_sum = dual_sum + inverse[:, None] * change
             dual_norm = np.sqrt(_squares(dual_sum))
         else:
-            norm_change = norm_change + np.abs(increase) * np.sqrt(lengths.before)
-            dual_norm = inverse * np.sqrt(lengths.after) + norm_change
+            norm_change = norm_change + np.abs(increase) * np.sqrt(displacement.squared_norm_before)
+            dual_norm = inverse * np.sqrt(displacement.squared_norm_after) + norm_change
         return CertificateState(
             linear_regret=self.linear_regret + linear_regret,
             step_cost=self.step_cost + error_cost - inverse * step.squared_lookahead / 2 - gap,
             inverse_step=inverse,
             inverse_growth=self.inverse_growth + np.maximum(increase, 0.0),
             inverse_largest=np.maximum(self.inverse_largest, inverse),
-            squared_norm_change=self.squared_norm_change + increase * lengths.before / 2,
-            max_squared_norm=np.maximum(self.max_squared_norm, lengths.after),
+            squared_norm_change=self.squared_norm_change
+            + increase * displacement.squared_norm_before / 2,
+            max_squared_norm=np.maximum(self.max_squared_norm, displacement.squared_norm_after),
             weighted_norm_change=norm_change,
             max_dual_norm=np.maximum(self.max_dual_norm, dual_norm),
             dual_sum=dual_sum,
         )
 
     def copied(self, parents: Any) -> CertificateState:
-        """Return the sums of copies of experts, given the index of each one's parent."""
+        """Return the sums of copies of experts; ``parents`` are indices, shape ``(N',)``."""
         copies: list[Any] = [None if sums is None else sums[parents] for sums in self]
         return CertificateState(*copies)
 
@@ -248,14 +254,13 @@ class CertificateState(NamedTuple):
         Parameters
         ----------
         geometry
-            Sizes of the domain.
+            Diameter, reach and support function of the domain.
         path_length
             P.
         base
             w after the last round, shape ``(N, d)``.
         constant_steps
-            Which experts keep one step size, shape ``(N,)`` or one value for all. The sums cannot
-            tell: step sizes that only shrink give the same sums.
+            Which experts keep one step size, shape ``(N,)`` or one value for all.
         """
         a, max_norm = self.inverse_step, np.sqrt(self.max_squared_norm)
         if self.dual_sum is not None:
@@ -290,7 +295,8 @@ class CertificateState(NamedTuple):
         """Return the bound on the regret of the rounds after a moment.
 
         The bound is computed from differences of sums over the whole run. The rounding error of the
-        sums is added: one addition a round, to numbers as large as the sums at either end.
+        sums is added: that of one addition a round to numbers as large as the sums before and
+        after the window.
 
         Parameters
         ----------
@@ -305,61 +311,71 @@ class CertificateState(NamedTuple):
             Number of rounds after the moment.
         """
         before, base_before = since.sums.copied(ancestors), since.base[ancestors]
-        a, b = self.inverse_step, before.inverse_step
+        a, b = self.inverse_step, before.inverse_step  # 1/eta at the end and at the start
         max_norm = np.sqrt(self.max_squared_norm)
         squares, squares_before = _squares(base), _squares(base_before)
         norm_before = np.sqrt(squares_before)
+        # ..._magnitude: sum of the magnitudes of all terms, to which rounding errors are relative
         if self.dual_sum is not None and before.dual_sum is not None:
-            norms = np.sqrt(_squares(self.dual_sum)), np.sqrt(_squares(before.dual_sum))
-            moved = geometry.support(self.dual_sum - before.dual_sum)
+            dual_norm = np.sqrt(_squares(self.dual_sum))
+            dual_norm_before = np.sqrt(_squares(before.dual_sum))
+            last_terms = geometry.support(self.dual_sum - before.dual_sum)
             # norm(S_t - S) <= norm(S_t) + norm(S), S being the dual sum at the window's start
-            max_dual_norm = self.max_dual_norm + norms[1]
-            size = geometry.reach * (norms[0] + norms[1])
+            max_dual_norm = self.max_dual_norm + dual_norm_before
+            by_parts_magnitude = geometry.reach * (dual_norm + dual_norm_before)
         else:
             norm_change = np.where(
                 constant_steps, 0.0, self.weighted_norm_change - before.weighted_norm_change
             )
-            moved = geometry.support(a[:, None] * base - b[:, None] * base_before)
-            moved = moved + geometry.reach * norm_change
+            last_terms = geometry.support(a[:, None] * base - b[:, None] * base_before)
+            last_terms = last_terms + geometry.reach * norm_change
             max_dual_norm = self.max_dual_norm - before.weighted_norm_change + b * norm_before
-            norm_changes_size = np.where(
+            norm_changes_magnitude = np.where(
                 constant_steps, 0.0, self.weighted_norm_change + before.weighted_norm_change
             )
-            size = geometry.reach * (norm_changes_size + a * np.sqrt(squares) + b * norm_before)
-        moved = moved + (b * norm_before**2 - a * squares) / 2
+            by_parts_magnitude = geometry.reach * (
+                norm_changes_magnitude + a * np.sqrt(squares) + b * norm_before
+            )
+        # σ(S_T - S) - a/2 norm(w_T)^2 + b/2 norm(w)^2, w being the base at the window's start
+        last_terms = last_terms + (b * norm_before**2 - a * squares) / 2
         squared_change = self.squared_norm_change - before.squared_norm_change
         per_unit_of_path = np.where(
             constant_steps, a * np.minimum(geometry.diameter, max_norm + norm_before), max_dual_norm
         )
-        by_parts = moved + squared_change + path_length * per_unit_of_path
-        size = size + (b * squares_before + a * squares) / 2
-        size = size + np.abs(self.squared_norm_change) + np.abs(before.squared_norm_change)
-        size = size + path_length * (
+        by_parts = last_terms + squared_change + path_length * per_unit_of_path
+        by_parts_magnitude = by_parts_magnitude + (b * squares_before + a * squares) / 2
+        by_parts_magnitude = (
+            by_parts_magnitude
+            + np.abs(self.squared_norm_change)
+            + np.abs(before.squared_norm_change)
+        )
+        by_parts_magnitude = by_parts_magnitude + path_length * (
             self.max_dual_norm + before.weighted_norm_change + b * norm_before
         )
 
         growth = b + self.inverse_growth - before.inverse_growth
         by_diameter = _distance_by_diameter(geometry, growth, self.inverse_largest, path_length)
-        growth_size = self.inverse_growth + before.inverse_growth
-        by_diameter_size = _distance_by_diameter(
-            geometry, b + growth_size, self.inverse_largest, path_length
+        growth_magnitude = self.inverse_growth + before.inverse_growth
+        by_diameter_magnitude = _distance_by_diameter(
+            geometry, b + growth_magnitude, self.inverse_largest, path_length
         )
 
-        unit = ROUNDING * (rounds + OTHER_ROUNDINGS)
-        by_parts, by_diameter = by_parts + unit * size, by_diameter + unit * by_diameter_size
+        relative_error = ROUNDING * (rounds + OTHER_ROUNDINGS)
+        by_parts = by_parts + relative_error * by_parts_magnitude
+        by_diameter = by_diameter + relative_error * by_diameter_magnitude
         distance = np.where(constant_steps, by_parts, np.minimum(by_parts, by_diameter))
         regret_terms = self.linear_regret - before.linear_regret + self.step_cost - before.step_cost
-        regret_size = np.abs(self.linear_regret) + np.abs(before.linear_regret)
-        regret_size = regret_size + np.abs(self.step_cost) + np.abs(before.step_cost)
-        return float((regret_terms + unit * regret_size + distance).min())
+        regret_magnitude = np.abs(self.linear_regret) + np.abs(before.linear_regret)
+        regret_magnitude = regret_magnitude + np.abs(self.step_cost) + np.abs(before.step_cost)
+        return float((regret_terms + relative_error * regret_magnitude + distance).min())
 
 
-SCALARS = CertificateState._fields[:-1]
-"""Names of the sums that are one number for each expert."""
+SCALAR_SUMS = CertificateState._fields[:-1]
+"""Names of the sums with one number for each expert."""
 
 
 class Moment(NamedTuple):
-    """The sums of a certificate between two rounds, where a window begins."""
+    """The sums of a certificate before a round, for the bound of a window that begins with it."""
 
     rounds: int
     """Number of rounds played before this moment."""

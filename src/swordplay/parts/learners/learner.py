@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Generic, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 
-from swordplay.core import arguments, state
+from swordplay.core import arguments
+from swordplay.core import state as state_schema
 from swordplay.core.state import (
     flatten_settings,
     settings_differences,
@@ -30,13 +31,14 @@ from swordplay.parts.learners.assumptions import (
 )
 from swordplay.parts.learners.certificate import CertificateState, DomainGeometry, Moment
 
-SLACK = 1e-9
-"""Relative rounding error up to which a saved point may lie outside the domain."""
-REMEDY = "Make the learner with the settings it was saved with."
+SAVED_TOLERANCE = 1e-9
+"""Relative rounding error allowed in saved points and weights."""
+SETTINGS_REMEDY = "Make the learner with the settings it was saved with."
+"""Remedy in messages about a state that was saved with other settings."""
 
 
 class LearnerState(Protocol):
-    """The entry that every learner's state has."""
+    """The field that the state of every learner has."""
 
     @property
     def rounds(self) -> int:
@@ -45,7 +47,7 @@ class LearnerState(Protocol):
 
 
 class CertifiedState(LearnerState, Protocol):
-    """The entries that the state of every learner with a certificate has."""
+    """The fields that the state of every learner with a certificate has."""
 
     @property
     def experts(self) -> Sequence[ExpertState]:
@@ -63,7 +65,7 @@ class StateHolder(Protocol):
 
     @property
     def rounds(self) -> int:
-        """Number of rounds that the learner has played, on its own and here."""
+        """Number of rounds that the learner has played, before and with this holder."""
         ...
 
     def state(self) -> State:
@@ -71,29 +73,29 @@ class StateHolder(Protocol):
         ...
 
     def release(self) -> None:
-        """Refuse to play from now on, because the learner goes on without this holder."""
+        """Refuse further rounds: the learner now holds its state itself."""
         ...
 
 
-S = TypeVar("S", bound=LearnerState)
-C = TypeVar("C", bound=CertifiedState)
+StateT = TypeVar("StateT", bound=LearnerState)
+CertifiedT = TypeVar("CertifiedT", bound=CertifiedState)
 
 
-class StatefulLearner(ABC, Generic[S]):
+class StatefulLearner(ABC, Generic[StateT]):
     """A learner whose round is a function from state to state.
 
     A subclass gives the first state, the next state and the decision of a state. The first state is
-    made when it is first needed: a learner that only the engine plays never forms its points.
+    made when it is first needed: if only the engine plays, the learner never makes its arrays.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         """X, the set of decisions."""
         self.holder: StateHolder | None = None
-        """The engine that holds the state at present; None while the learner holds it itself."""
-        self._own: S | None = None
+        """The engine that holds the state; None while the learner holds it itself."""
+        self._own_state: StateT | None = None
         self._decision: Vector | None = None
-        self._seen = LossExtremes()
+        self._loss_extremes = LossExtremes()
 
     _growing_axes: ClassVar[tuple[str, ...]] = ()
     """Axes of the state whose lengths change with the rounds (see ``core.state.load``)."""
@@ -109,90 +111,96 @@ class StatefulLearner(ABC, Generic[S]):
         """x_t of the coming round, shape ``(d,)``."""
         current = self._state
         if self._decision is None:
-            self._decision = frozen(self._decide(current))
+            self._decision = read_only(self._decide(current))
         return self._decision
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no state was made or loaded yet: the learner is as it was constructed."""
-        return self._own is None and self.holder is None
+        """Whether no state was made or loaded yet."""
+        return self._own_state is None and self.holder is None
 
     @property
     def rounds(self) -> int:
         """Number of observed losses."""
         if self.holder is not None:
             return self.holder.rounds
-        return 0 if self._own is None else self._own.rounds
+        return 0 if self._own_state is None else self._own_state.rounds
 
     def observe(self, loss: Loss) -> None:
-        """Learn from a loss: the whole round happens or, on an error, nothing does."""
+        """Learn from the loss of a round; on an error the learner is unchanged."""
         observed = ObservedLoss(loss)
         decision = self.decision
-        new = self._advance(self._state, observed)
-        self._replace_state(new, self._extremes(observed, decision))
+        new_state = self._advance(self._state, observed)
+        self._replace_state(new_state, self._extremes_with(observed, decision))
 
-    def _extremes(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
-        """Return the extremes of the losses so far and of one more."""
-        return self._seen.merged(loss.extremes(decision))
+    def _extremes_with(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
+        """Return the extremes of all losses so far, this one included."""
+        return self._loss_extremes.merged(loss.extremes(decision))
 
     @property
     def assumptions(self) -> Assumptions:
-        """The constants that the learner was made with beside the extremes of its losses."""
-        return Assumptions(self.declared, self._seen, self.rounds)
+        """The declared constants, and whether the observed losses satisfy them."""
+        return Assumptions(self.declared, self._loss_extremes, self.rounds)
 
     def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
-        """Take the extremes of losses that the engine played for the learner into account.
+        """Add the extremes of losses that the engine has played for the learner.
 
         Parameters
         ----------
         rounds
             Number of losses.
         gradient, smoothness, lowest
-            The largest norm of a gradient, the largest smoothness and the smallest loss of them.
+            Largest norm of a gradient, largest smoothness and smallest loss of these rounds.
         """
-        self._seen = self._seen.merged(LossExtremes(rounds, gradient, smoothness, lowest))
+        self._loss_extremes = self._loss_extremes.merged(
+            LossExtremes(rounds, gradient, smoothness, lowest)
+        )
 
     def state(self) -> State:
-        """Return all that the next round needs, and the settings, as named arrays and numbers."""
-        return state.save(self._state) | settings_entries(self._settings)
+        """Return the state for the next round and the settings, as named arrays and numbers."""
+        return state_schema.save(self._state) | settings_entries(self._settings)
 
-    def load_state(self, state_: Mapping[str, Any]) -> None:
-        """Go on from a saved state; later rounds are bit for bit those of the saving learner.
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Continue from a saved state; later rounds are identical to those of the saved learner.
 
         Raises
         ------
         ValueError
             If the state is damaged, or was saved by a learner with other settings; nothing changes.
         """
-        if not isinstance(state_, Mapping):
+        if not isinstance(saved, Mapping):
             raise TypeError(
-                f"state must be the dictionary that state() returned, got {type(state_).__name__}."
+                f"state must be the dictionary that state() returned, got {type(saved).__name__}."
             )
-        saved, settings = split_settings(state_)
-        if differ := settings_differences(settings, self._settings):
-            raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
-        saved, seen = assumptions.split(saved)
-        new = state.load(self._start(), saved, free_axes=self._growing_axes)
-        self._check_state(new)
-        self._replace_state(new, seen)
+        entries, settings = split_settings(saved)
+        if differences := settings_differences(settings, self._settings):
+            raise ValueError(
+                f"state was saved with other settings: {differences}. {SETTINGS_REMEDY}"
+            )
+        entries, extremes = assumptions.split_extremes(entries)
+        new_state = state_schema.load(self._start(), entries, free_axes=self._growing_axes)
+        self._check_state(new_state)
+        self._replace_state(new_state, extremes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint file that holds the state and the settings, whole or not at all."""
+        """Write state and settings to a checkpoint file, atomically."""
         from swordplay.core import checkpoint  # not needed by learners that are not saved
 
-        checkpoint.save(path, self.state() | self._seen.entries(), kind=type(self).__name__)
+        checkpoint.save(
+            path, self.state() | self._loss_extremes.entries(), kind=type(self).__name__
+        )
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint that a learner made with the same settings saved.
+        """Continue from a checkpoint file of a learner with the same settings.
 
-        This is a method and not a constructor, as a file cannot hold a domain, a pool or a rate of
-        your own: you make the learner, and the settings in the file are compared with it.
+        This is a method and not a constructor, because a file cannot hold a domain, a pool or a
+        rate of your own. You make the learner; its settings are compared with the saved ones.
 
         Raises
         ------
         CheckpointError
-            If the file is not a whole checkpoint of this kind of learner, or was saved with other
-            settings; nothing changes.
+            If the file is damaged, or belongs to another kind of learner or other settings; nothing
+            changes.
         """
         from swordplay.core import checkpoint
 
@@ -200,12 +208,12 @@ class StatefulLearner(ABC, Generic[S]):
         _, settings = split_settings(saved)
         if not settings:
             raise checkpoint.CheckpointError(
-                f"{os.fspath(path)} does not say what its learner was made with. Save it with "
+                f"{os.fspath(path)} does not hold the settings of its learner. Save it with "
                 "learner.save."
             )
-        if differ := settings_differences(settings, self._settings):
+        if differences := settings_differences(settings, self._settings):
             raise checkpoint.CheckpointError(
-                f"{os.fspath(path)} was saved with other settings: {differ}. {REMEDY}"
+                f"{os.fspath(path)} was saved with other settings: {differences}. {SETTINGS_REMEDY}"
             )
         try:
             self.load_state(saved)
@@ -215,57 +223,59 @@ class StatefulLearner(ABC, Generic[S]):
             ) from error
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common.
+        """Return the settings that are saved with a state and compared when it is loaded.
 
         These are the class, the domain with its centre and diameter and, in subclasses, the first
         step sizes; the parts of a learner add their own constructor arguments.
         """
-        X = self.domain
         return {
             "learner": type(self).__qualname__,
-            "center": X.center,
-            "diameter": X.diameter,
-            "domain": X,
+            "center": self.domain.center,
+            "diameter": self.domain.diameter,
+            "domain": self.domain,
         }
 
     @cached_property
     def _settings(self) -> State:
+        """Settings of the learner and its parts by dotted path."""
         return flatten_settings(self.settings())
 
     def attach_engine(self, engine: StateHolder) -> None:
-        """Let an engine hold the state, until the learner observes or loads something itself."""
-        self._release()
-        self._own, self._decision, self.holder = None, None, engine
+        """Let an engine hold the state until the learner observes or loads something itself."""
+        self._release_holder()
+        self._own_state, self._decision, self.holder = None, None, engine
 
     def __copy__(self) -> Self:
-        """Return a learner with a copy of the state: an engine plays for one learner only."""
-        twin = object.__new__(type(self))
-        twin.__dict__.update(
-            self.__dict__, _own=None if self.is_fresh else self._state, holder=None
+        """Return a learner with its own state: an engine plays for one learner only."""
+        clone = object.__new__(type(self))
+        clone.__dict__.update(
+            self.__dict__, _own_state=None if self.is_fresh else self._state, holder=None
         )
-        return twin
+        return clone
 
-    def _release(self) -> None:
+    def _release_holder(self) -> None:
         if self.holder is not None:
             self.holder.release()
 
     @property
-    def _state(self) -> S:
-        if self._own is None or self._own.rounds != self.rounds:
+    def _state(self) -> StateT:
+        """State before the coming round, taken from the holder if that has played on."""
+        if self._own_state is None or self._own_state.rounds != self.rounds:
             saved = None if self.holder is None else self.holder.state()
             start = self._start()
-            self._own = (
+            self._own_state = (
                 start
                 if saved is None
-                else state.load(start, saved, free_axes=self._growing_axes, trusted=True)
+                else state_schema.load(start, saved, free_axes=self._growing_axes, trusted=True)
             )
             self._decision = None
-        return self._own
+        return self._own_state
 
-    def _replace_state(self, new: S, seen: LossExtremes) -> None:
-        """Go on from a new state with these extremes, without the engine that held the old one."""
-        self._release()
-        self._own, self._decision, self.holder, self._seen = new, None, None, seen
+    def _replace_state(self, new_state: StateT, extremes: LossExtremes) -> None:
+        """Replace the state and the extremes of the losses, and detach the engine."""
+        self._release_holder()
+        self._own_state, self._loss_extremes = new_state, extremes
+        self._decision, self.holder = None, None
 
     @abstractmethod
     def certificate(self, path_length: float, since: Moment | None = None) -> float:
@@ -274,33 +284,33 @@ class StatefulLearner(ABC, Generic[S]):
         Raises
         ------
         NotImplementedError
-            If the learner has a theorem only.
+            If the learner has a theorem instead of a certificate.
         """
 
     @property
     @abstractmethod
     def moment(self) -> Moment:
-        """The present, for a later ``certificate(path_length, since=moment)``."""
+        """The certificate's sums so far, for a later ``certificate(path_length, since=moment)``."""
 
     @abstractmethod
-    def _start(self) -> S:
+    def _start(self) -> StateT:
         """Return the state before the first round."""
 
     @abstractmethod
-    def _advance(self, now: S, loss: ObservedLoss) -> S:
-        """Return the state after a round with this loss; ``now`` is not changed."""
+    def _advance(self, current: StateT, loss: ObservedLoss) -> StateT:
+        """Return the state after a round with this loss; ``current`` is not changed."""
 
     @abstractmethod
-    def _decide(self, now: S) -> Vector:
+    def _decide(self, current: StateT) -> Vector:
         """Return the decision of a state, a new array of shape ``(d,)``."""
 
     @abstractmethod
-    def _check_state(self, new: S) -> None:
-        """Raise a ValueError for a state that no game leads to."""
+    def _check_state(self, new_state: StateT) -> None:
+        """Raise a ValueError for a state that no sequence of losses leads to."""
 
 
-class CertifiedLearner(StatefulLearner[C]):
-    """A learner that bounds its regret from what the run itself observed."""
+class CertifiedLearner(StatefulLearner[CertifiedT]):
+    """A learner that bounds its regret by sums over the rounds that it has played."""
 
     def certificate(self, path_length: float, since: Moment | None = None) -> float:
         """Return an upper bound on the regret against every comparator sequence of a path length.
@@ -316,7 +326,7 @@ class CertifiedLearner(StatefulLearner[C]):
         Raises
         ------
         ValueError
-            If the moment is not one of this learner's past.
+            If the moment is not from the past of this learner.
         """
         path = arguments.nonnegative("path_length", path_length)
         sums, base = self._state.certificate, self._base
@@ -327,18 +337,17 @@ class CertifiedLearner(StatefulLearner[C]):
                 "since must be a moment that learner.moment gave, got "
                 f"{arguments.short_repr(since)}."
             )
-        then, now = len(since.base), len(base)
+        experts_then, experts_now = len(since.base), len(base)
         if (
             since.rounds > self.rounds
-            or then > now
+            or experts_then > experts_now
             or since.base.shape[1:] != base.shape[1:]
             or (since.sums.dual_sum is None) is not (sums.dual_sum is None)
         ):
             raise ValueError(
                 f"since must be a moment of this learner's past, got one after {since.rounds} "
-                f"rounds with {then} experts, and "
-                f"the learner has played {self.rounds} with {now}. Take it from this learner, and "
-                "earlier."
+                f"rounds with {experts_then} experts, and the learner has played {self.rounds} "
+                f"with {experts_now}. Take it from this learner, and earlier."
             )
         return sums.window_bound(
             self._geometry,
@@ -346,13 +355,13 @@ class CertifiedLearner(StatefulLearner[C]):
             base,
             self._constant_steps,
             since=since,
-            ancestors=self._ancestors(then, now),
+            ancestors=self._ancestors(experts_then, experts_now),
             rounds=self.rounds - since.rounds,
         )
 
     @property
     def moment(self) -> Moment:
-        """The present, for a later ``certificate(path_length, since=moment)``."""
+        """The certificate's sums so far, for a later ``certificate(path_length, since=moment)``."""
         return Moment(self.rounds, self._state.certificate, self._base)
 
     @property
@@ -369,48 +378,50 @@ class CertifiedLearner(StatefulLearner[C]):
     def _geometry(self) -> DomainGeometry:
         return DomainGeometry.of(self.domain)
 
-    def _ancestors(self, then: int, now: int) -> Any:
-        """Return for each of ``now`` experts the index of its ancestor among ``then`` experts.
+    def _ancestors(self, experts_then: int, experts_now: int) -> Any:
+        """Return the index among the earlier experts of each present expert's ancestor.
 
-        Pools grow by copies of the last expert of each kind.
+        An expert is its own ancestor, unless it was copied since then: pools grow by copies of the
+        last expert of each kind.
         """
-        if then == now:
-            return np.arange(now)
+        if experts_then == experts_now:
+            return np.arange(experts_now)
         kinds = len(self._state.experts)
-        each = np.minimum(np.arange(now // kinds), then // kinds - 1)
-        return np.concatenate([kind * (then // kinds) + each for kind in range(kinds)])
+        size_then, size_now = experts_then // kinds, experts_now // kinds
+        ancestors_in_kind = np.minimum(np.arange(size_now), size_then - 1)
+        return np.concatenate([kind * size_then + ancestors_in_kind for kind in range(kinds)])
 
-    def _check_state(self, new: C) -> None:
-        new.certificate.check(self.domain.diameter)
+    def _check_state(self, new_state: CertifiedT) -> None:
+        new_state.certificate.check(self.domain.diameter)
         if not np.all(self._constant_steps):
-            for k, kind in enumerate(new.experts):
+            for k, kind in enumerate(new_state.experts):
                 check_error_sums(f"experts.{k}.squared_error_sum", kind.squared_error_sum)
-        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        for kind in new.experts:
+        slack = SAVED_TOLERANCE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        for kind in new_state.experts:
             require_inside(kind, self.domain, slack)
 
 
 class UncertifiedLearner(StatefulLearner[Any]):
-    """A learner whose guarantee is a theorem about its losses, and not a certificate of the run."""
+    """A learner with a theorem about its regret, but without a certificate of the run."""
 
     guarantee: ClassVar[str]
-    """The function that computes its theorem, such as ``"sp.bounds.omgd"``, or its order."""
+    """The function that computes the bound, such as ``"sp.bounds.omgd"``, or the bound's order."""
 
     @property
-    def _arrived(self) -> int:
+    def _learned_rounds(self) -> int:
         """Number of rounds whose losses were learned."""
         return self.rounds
 
-    def _extremes(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
-        """Return the extremes with a loss more; refuse squares that underflow, as certificates do.
+    def _extremes_with(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
+        """Return the extremes of all losses so far; refuse gradients whose squares underflow.
 
         The longest gradient so far is known if all losses were observed since the first round.
         """
-        longest = max(self._seen.gradient**2, loss.longest)
-        is_known = self._seen.rounds == self._arrived
-        if is_known and loss.largest_entry > 0.0 and longest < SMALLEST_SUM:
+        max_squared_norm = max(self._loss_extremes.gradient**2, loss.max_squared_norm)
+        is_known = self._loss_extremes.rounds == self._learned_rounds
+        if is_known and loss.largest_entry > 0.0 and max_squared_norm < SMALLEST_SUM:
             raise ValueError(underflow_message(loss.largest_entry))
-        return super()._extremes(loss, decision)
+        return super()._extremes_with(loss, decision)
 
     def certificate(self, path_length: float, since: Moment | None = None) -> NoReturn:
         """Raise an error that names the theorem.
@@ -421,7 +432,7 @@ class UncertifiedLearner(StatefulLearner[Any]):
             Always.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no certificate. What it promises beforehand is "
+            f"{type(self).__name__} has no certificate. Its bound, known before the run, is "
             f"{self.guarantee}."
         )
 
@@ -436,25 +447,25 @@ class UncertifiedLearner(StatefulLearner[Any]):
         """
         self.certificate(0.0)
 
-    def _check_state(self, new: Any) -> None:
-        slack = SLACK * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        if not self.domain.contains(self._feasible(new), atol=slack).all():
+    def _check_state(self, new_state: Any) -> None:
+        slack = SAVED_TOLERANCE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
+        if not self.domain.contains(self._points_in_domain(new_state), atol=slack).all():
             raise ValueError(
                 "state has points outside the domain. Make the learner with the domain it was "
                 "saved with."
             )
 
     @abstractmethod
-    def _feasible(self, now: Any) -> Array:
+    def _points_in_domain(self, current: Any) -> Array:
         """Return the points of a state that must lie in the domain, shape ``(..., d)``."""
 
 
 def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> None:
-    """Refuse gradients whose squares underflow while no longer gradient was met.
+    """Refuse gradients whose squares underflow, unless an earlier gradient was longer.
 
-    Steps and certificates are made of these squares. All experts start at the centre, so the first
-    gradient that is not 0 is the same for all: once its square is a normal number, later squares
-    that underflow are below the rounding error of its sum.
+    Step sizes and certificates are computed from these squares. All experts start at the centre, so
+    that the first gradient other than 0 is the same for all. Once its square is a normal number,
+    later squares that underflow are below the rounding error of the sums.
 
     Parameters
     ----------
@@ -466,16 +477,16 @@ def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> No
     Raises
     ------
     ValueError
-        If gradients were met, but none whose square is a normal number.
+        If no gradient so far has a square that is a normal number, and not all gradients are 0.
     """
-    if loss.longest >= SMALLEST_SUM or loss.largest_entry == 0.0:
+    if loss.max_squared_norm >= SMALLEST_SUM or loss.largest_entry == 0.0:
         return
     if all(kind.squared_error_sum.max() < SMALLEST_SUM for kind in experts):
         raise ValueError(underflow_message(loss.largest_entry))
 
 
-def frozen(values: Array) -> Array:
-    """Return a view that cannot be written through."""
+def read_only(values: Array) -> Array:
+    """Return a view through which the array cannot be changed."""
     view = np.asarray(values).view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""Meta-expert learners: experts with many step sizes, whose points a meta averages."""
+"""Base class of meta-expert learners: a meta averages experts with many step sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from swordplay.parts.experts import (
 from swordplay.parts.experts.expert import squared_norms
 from swordplay.parts.learners.assumptions import ObservedLoss, linearisation_gap
 from swordplay.parts.learners.certificate import CertificateState, Displacement
-from swordplay.parts.learners.learner import SLACK, CertifiedLearner, frozen, require_measurable
+from swordplay.parts.learners.learner import (
+    SAVED_TOLERANCE,
+    CertifiedLearner,
+    read_only,
+    require_measurable,
+)
 from swordplay.parts.metas import (
     Composition,
     Meta,
@@ -32,13 +37,13 @@ from swordplay.parts.metas import (
 
 
 class MetaExpertState(NamedTuple):
-    """The states of all parts of a meta-expert learner."""
+    """State of a meta-expert learner between two rounds: the states of its parts."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     experts: tuple[ExpertState, ...]
     """One entry for each kind of experts."""
     hedge: Any
-    """The meta's state: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
+    """State of the meta: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: CertificateState
     domain_scale: DomainScale | None = None
@@ -58,7 +63,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     experts
         Kinds of experts; their points are stacked in this order.
     prior
@@ -66,7 +71,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     meta
         Rule for the weights of the experts.
     optimism
-        The rule that predicts the coming gradient.
+        Rule that predicts the next gradient.
     movement_charge
         c, the factor of an expert's squared movement in its loss for the meta.
 
@@ -76,14 +81,15 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     """
 
     shared_gradient: ClassVar[bool] = False
-    """Whether all experts descend along the gradient at the decision."""
+    """Whether all experts use the gradient at the decision instead of those at their own points."""
     grows: ClassVar[bool] = False
-    """Whether the pool is enlarged as rounds go by."""
+    """Whether the pool grows with the number of rounds."""
     uses_domain_scale: ClassVar[bool] = False
     """Whether step sizes depend on a measured :class:`~swordplay.parts.experts.DomainScale`.
 
     Then the smoothness of the losses limits the step size of the first expert of each kind. The
-    step sizes of the others are scaled to the width of the domain that the first expert has used.
+    step sizes of the others are proportional to the width of the part of the domain that the first
+    expert has used.
     """
 
     def __init__(
@@ -111,9 +117,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
         # Algorithms 2 and 4: each expert descends along the gradient at its own point, or at x_t.
         scale = self._measured_scale(state, loss, gradient)
-        field = _constant_field(gradient) if self.shared_gradient else loss.gradient
-        experts, moves = _descend(
-            self._experts_at_scale(state.domain_scale, scale, state.rounds), state.experts, field
+        gradient_field = _constant_field(gradient) if self.shared_gradient else loss.gradient
+        experts, expert_step = _step_all(
+            self._experts_at_scale(state.domain_scale, scale, state.rounds),
+            state.experts,
+            gradient_field,
         )
         require_measurable(experts, loss)
         gap = (
@@ -123,9 +131,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
-        error = gradient - state.optimism.expected_gradient
+        prediction_error = gradient - state.optimism.expected_gradient  # g_t - M_t
         meta_state = self._meta.learn(
-            state.hedge, linear_losses + self._charge_in_predictions(state), float(error @ error)
+            state.hedge,
+            linear_losses + self._charge_in_predictions(state),
+            float(prediction_error @ prediction_error),
         )
         state = state._replace(
             rounds=state.rounds + 1,
@@ -133,20 +143,22 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             domain_scale=scale,
             hedge=meta_state,
             certificate=state.certificate.with_round(
-                linear_regret, moves, self._displacement(state.experts, experts), gap
+                linear_regret, expert_step, self._displacement(state.experts, experts), gap
             ),
         )
         state = self._enlarge_pool(state)
 
-        # ... and weighs the experts by these and by the prediction m_{t+1} of the coming losses.
+        # ... and weighs the experts by their losses so far and the predicted next ones, m_{t+1}.
         next_points = stacked(state.experts)  # x_{t+1,i}
         optimism = self._optimism.step(
             state.optimism, gradient, loss.gradient, state.hedge.weights, next_points
         )
-        expected = next_points @ optimism.expected_gradient + self._charge_for_move(
+        predicted_losses = next_points @ optimism.expected_gradient + self._charge_for_move(
             points, next_points
         )  # m_{t+1,i}
-        return state._replace(optimism=optimism, hedge=self._meta.weigh(state.hedge, expected))
+        return state._replace(
+            optimism=optimism, hedge=self._meta.weigh(state.hedge, predicted_losses)
+        )
 
     def _experts_at_scale(
         self, scale_before: DomainScale | None, scale_after: DomainScale | None, rounds: int
@@ -181,7 +193,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         return self._movement_charge * squared_norms(next_points - points)
 
     def _charge_in_predictions(self, state: MetaExpertState) -> Vector | float:
-        """Return the movement charges in this round's m_{t,i} = <M_t, x_{t,i}> + charge."""
+        """Return m_{t,i} - <M_t, x_{t,i}>, the movement charges in this round's predictions."""
         if self._movement_charge == 0.0:
             return 0.0
         return np.asarray(
@@ -191,7 +203,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     @property
     def parts(self) -> Composition:
         """Domain, experts, prior, learning rate and optimism of this learner."""
-        # The engine compiles optimistic Hedge only: NoLearningRate marks any other meta.
+        # The engine compiles optimistic Hedge only, and refuses a learner with NoLearningRate.
         if isinstance(self._meta, OptimisticHedge):
             rate, constants = self._meta.rate, self._meta.constants
         else:
@@ -212,32 +224,32 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
     @property
     def keeps_dual_sum(self) -> bool:
-        """Whether the certificate keeps a dual sum S of every expert; constant steps need none."""
+        """Whether the certificate stores a dual sum S of every expert; constant steps need none."""
         return False
 
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, shape ``(N,)``: positive, with a sum of 1."""
-        return frozen(self._state.hedge.weights)
+        return read_only(self._state.hedge.weights)
 
     @property
     def points(self) -> Matrix:
         """x_{t,i} of the coming round, shape ``(N, d)``."""
-        return frozen(stacked(self._state.experts))
+        return read_only(stacked(self._state.experts))
 
     @property
     def step_sizes(self) -> Vector:
         """Step size of each expert, shape ``(N,)``."""
-        return frozen(self._concatenated_steps(self._state))
+        return read_only(self._concatenated_steps(self._state))
 
     @property
     def advantages(self) -> Vector:
         """Sum of <g_t, x_t - x_{t,i}> so far, the linearised regret to each expert, ``(N,)``."""
-        return frozen(self._state.certificate.linear_regret)
+        return read_only(self._state.certificate.linear_regret)
 
     @property
     def effective_step_size(self) -> float:
-        """Weighted geometric mean of the step sizes: large if the best point moves fast."""
+        """Geometric mean of the step sizes, weighted by p_t: large if the best point moves fast."""
         return float(np.exp(self.weights @ np.log(self.step_sizes)))
 
     @property
@@ -247,9 +259,11 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
 
     @property
     def _constant_steps(self) -> Any:
-        kinds = zip(self._experts, self._state.experts, strict=True)
         return np.concatenate(
-            [np.full(len(expert.base), has_constant_steps(kind)) for kind, expert in kinds]
+            [
+                np.full(len(expert_state.base), has_constant_steps(experts))
+                for experts, expert_state in zip(self._experts, self._state.experts, strict=True)
+            ]
         )
 
     def _start(self) -> MetaExpertState:
@@ -269,12 +283,12 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _displacement(
         self, before: Sequence[ExpertState], after: Sequence[ExpertState]
     ) -> Displacement:
-        """Return the squared distances of the base points from the centre, before and after."""
-        centered_before, centered_after = (
+        """Return squared distances of base points from the centre, before and after a round."""
+        offset_before, offset_after = (
             np.concatenate([base_offset(kind, self.domain) for kind in kinds])
             for kinds in (before, after)
         )
-        return Displacement.of(centered_before, centered_after)
+        return Displacement.of(offset_before, offset_after)
 
     def _concatenated_steps(self, state: MetaExpertState) -> Vector:
         kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
@@ -283,7 +297,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {
             **super().settings(),
             "step_sizes": self._concatenated_steps(self._start()),
@@ -297,48 +311,52 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         """Prior weights of the experts of a state, shape ``(N,)``."""
         return self._prior
 
-    def _check_level(self, new: MetaExpertState) -> None:
-        """Refuse a level of the learning rate below its first one.
+    def _check_rate_level(self, new_state: MetaExpertState) -> None:
+        """Refuse a saved ``level`` of the learning rate below the one before the first round.
 
-        Levels only grow, by doubling: a level of 0 would stay 0.
+        A level never falls. That of ``Doubling`` grows by factors of 2: from 0 it would not grow.
         """
         level, first_level = (
-            save(state.hedge).get("rate.level", 0.0) for state in (new, self._start())
+            save(state.hedge).get("rate.level", 0.0) for state in (new_state, self._start())
         )
         if level < first_level * (1.0 - ROUNDING_TOLERANCE):
             raise damaged(
                 f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
             )
 
-    def _check_state(self, new: MetaExpertState) -> None:
-        super()._check_state(new)
-        weights = new.hedge.weights
-        if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SLACK):
+    def _check_state(self, new_state: MetaExpertState) -> None:
+        super()._check_state(new_state)
+        weights = new_state.hedge.weights
+        if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE):
             raise ValueError(
                 "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
                 "load an earlier one."
             )
-        if not np.allclose(new.hedge.log_prior, np.log(self._prior_of(new)), rtol=SLACK):
+        if not np.allclose(
+            new_state.hedge.log_prior, np.log(self._prior_of(new_state)), rtol=SAVED_TOLERANCE
+        ):
             raise ValueError(
                 "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
                 "an earlier one."
             )
-        self._check_level(new)
-        points, expected_gradient = stacked(new.experts), new.optimism.expected_gradient
-        charge = np.asarray(self._charge_in_predictions(new))
+        self._check_rate_level(new_state)
+        points, expected_gradient = stacked(new_state.experts), new_state.optimism.expected_gradient
+        charge = np.asarray(self._charge_in_predictions(new_state))
         slack = (
-            SLACK
+            SAVED_TOLERANCE
             * float(np.abs(expected_gradient).max() * np.abs(points).max())
             * len(expected_gradient)
         )
         # m_{t,i} = <M_t, x_{t,i}> + charge
-        if not np.allclose(new.hedge.optimism, points @ expected_gradient + charge, atol=slack):
+        if not np.allclose(
+            new_state.hedge.optimism, points @ expected_gradient + charge, atol=slack
+        ):
             raise ValueError(
                 "state['hedge.optimism'] does not match the experts' points and "
                 "state['optimism.expected_gradient']. The state is damaged: load an earlier one."
             )
         max_charge = self._movement_charge * self.domain.diameter**2  # c D^2
-        slack = SLACK * (max_charge + float(np.abs(new.hedge.optimism).max()))
+        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new_state.hedge.optimism).max()))
         if not ((charge >= -slack) & (charge <= max_charge + slack)).all():
             raise ValueError(
                 "state['hedge.optimism'] holds movement charges outside the possible range. The "
@@ -346,33 +364,33 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             )
 
 
-def _descend(
-    kinds: Sequence[Experts], states: Sequence[ExpertState], field: Gradient
+def _step_all(
+    kinds: Sequence[Experts], states: Sequence[ExpertState], gradient: Gradient
 ) -> tuple[tuple[ExpertState, ...], ExpertStep]:
-    """Step all kinds of experts along a gradient field; return states and the joined ExpertStep."""
-    experts, moves = zip(
-        *(kind.step(expert, field) for kind, expert in zip(kinds, states, strict=True)), strict=True
-    )
-    changes = [move.change for move in moves if move.change is not None]
-    return experts, ExpertStep(
-        step_sizes=np.concatenate([move.step_sizes for move in moves]),
-        squared_error=np.concatenate([move.squared_error for move in moves]),
-        squared_lookahead=np.concatenate([move.squared_lookahead for move in moves]),
-        change=np.concatenate(changes) if len(changes) == len(moves) else None,
+    """Play a round with all kinds of experts; return their states and one ExpertStep for all."""
+    results = [kind.step(state, gradient) for kind, state in zip(kinds, states, strict=True)]
+    new_states = tuple(state for state, _ in results)
+    steps = [step for _, step in results]
+    changes = [step.change for step in steps if step.change is not None]
+    return new_states, ExpertStep(
+        step_sizes=np.concatenate([step.step_sizes for step in steps]),
+        squared_error=np.concatenate([step.squared_error for step in steps]),
+        squared_lookahead=np.concatenate([step.squared_lookahead for step in steps]),
+        change=np.concatenate(changes) if len(changes) == len(steps) else None,
     )
 
 
 def _constant_field(gradient: Vector) -> Gradient:
-    """Return the field that is the same gradient at every point."""
+    """Return a function that gives the same gradient at every point."""
 
-    def field(points: Array) -> Array:
+    def gradient_field(points: Array) -> Array:
         return np.broadcast_to(gradient, points.shape)
 
-    return field
+    return gradient_field
 
 
 def stacked(experts: Sequence[ExpertState]) -> Matrix:
-    """Return the points of all kinds of experts, shape ``(N, d)``."""
+    """Return the points of all kinds of experts one below the other, shape ``(N, d)``."""
     return (
         experts[0].points
         if len(experts) == 1

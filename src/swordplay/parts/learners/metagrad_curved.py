@@ -1,4 +1,4 @@
-"""MetaGrad and Curved: learners of Newton steps, at many learning rates or at many discounts."""
+"""MetaGrad and Curved: Newton steps with many learning rates, or with many discounts."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
 from swordplay.parts.experts import NewtonExperts
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
-from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
+from swordplay.parts.learners.learner import SAVED_TOLERANCE, UncertifiedLearner, read_only
 from swordplay.parts.learners.meta_expert import MetaExpertLearner
 from swordplay.parts.learners.one_projection_pbgd import surrogate_gradient
-from swordplay.parts.learners.sword import FLOOR
+from swordplay.parts.learners.sword import RATE_FLOOR
 from swordplay.parts.metas import LearnedOptimism, Meta, OptimisticHedge, telescoping, uniform
 from swordplay.parts.metas.meta import meta_or_default, normalized_weights
 
 BISECTIONS = 60
-"""Bisections to find a projection's multiplier; after so many only rounding error is left."""
+"""Bisections to find the multiplier of a projection; 2^-60 is below the rounding error."""
 
 
 class MetaGradState(NamedTuple):
-    """The experts of MetaGrad, the curvature of its losses and the weights."""
+    """State of MetaGrad between two rounds: points and weights of experts, sum of curvatures."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("experts", "dim")]
@@ -36,16 +36,15 @@ class MetaGradState(NamedTuple):
     curvature: Annotated[Array, Field(semidefinite=True)]
     """Sum of g g', shape ``(d, d)``, or of its diagonal, shape ``(d,)``."""
     log_weights: Annotated[Vector, array("experts")]
-    """ln pi_{t,i}, shifted so that the largest is 0, shape ``(N,)``.
+    """ln pi_{t,i} up to a constant, the largest being 0, shape ``(N,)``.
 
-    It is the ln of the prior minus the sum of the surrogate losses l_i(w_i), which are divided by d
-    if ``diagonal``.
+    It is ln(prior) minus the sum of the surrogate losses l_i(w_i), divided by d if ``diagonal``.
     """
 
 
 @final
 class MetaGrad(UncertifiedLearner):
-    r"""Online Newton steps at a grid of learning rates, and their tilted average.
+    r"""Online Newton steps at a grid of learning rates eta, averaged with weights pi times eta.
 
     .. math:: y_t = \frac{\sum_i \pi_{t,i} \eta_i w_{t,i}}{\sum_i \pi_{t,i} \eta_i}, \qquad \eta_i =
         \frac{2^{-i}}{5 D G}, \qquad \ell_i(w) = -\eta_i \langle y_t - w, g_t \rangle + \eta_i^2
@@ -61,11 +60,11 @@ class MetaGrad(UncertifiedLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
         T: the grid has :math:`1 + \lceil \tfrac12 \log_2 T \rceil` rates.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     diagonal
         Keep the diagonal of the curvature only, d numbers instead of d^2. :math:`\langle y_t - w,
         g_t \rangle^2` is then replaced by :math:`\sum_j (y_{t,j} - w_j)^2 g_{t,j}^2` in
@@ -97,18 +96,18 @@ class MetaGrad(UncertifiedLearner):
         self.declared = DeclaredConstants(int(horizon), float(gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "rates": self.rates, "diagonal": self.diagonal}
 
     @property
     def weights(self) -> Vector:
         """Weights of the experts in the coming decision, shape ``(N,)``."""
-        return frozen(self._weigh(self._state))
+        return read_only(self._weigh(self._state))
 
     @property
     def points(self) -> Matrix:
         """w_i, shape ``(N, d)``."""
-        return frozen(self._state.points)
+        return read_only(self._state.points)
 
     def _start(self) -> MetaGradState:
         d, N = self.domain.dim, len(self.rates)
@@ -121,36 +120,37 @@ class MetaGrad(UncertifiedLearner):
         decision = self.domain.project(mean)
         g = surrogate_gradient(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
-        from_mean = state.points - mean  # w_i - y_t
+        offsets = state.points - mean  # w_i - y_t
         if self.diagonal:
             curvature = state.curvature + g * g
-            squares = (from_mean * g) ** 2
-            gradients = eta * g * (1 + 2 * eta * g * from_mean)
+            squares = (offsets * g) ** 2
+            gradients = eta * g * (1 + 2 * eta * g * offsets)
         else:
             curvature = state.curvature + np.outer(g, g)
-            along = from_mean @ g  # <w_i - y_t, g_t>
-            squares = along[:, None] ** 2
-            gradients = eta * g * (1 + 2 * eta * along[:, None])  # of l_i at w_i
+            products = offsets @ g  # <w_i - y_t, g_t>
+            squares = products[:, None] ** 2
+            gradients = eta * g * (1 + 2 * eta * products[:, None])  # of l_i at w_i
         # l_i(w_i) = eta_i <w_i - y_t, g_t> + eta_i^2 <w_i - y_t, g_t>^2
-        surrogates = self.rates * (from_mean @ g) + self.rates**2 * squares.sum(axis=1)
+        surrogates = self.rates * (offsets @ g) + self.rates**2 * squares.sum(axis=1)
         # The bound needs e^-surrogate <= 1 + a linear function of w. For z_j = eta g_j (y_j - w_j)
-        # e^(z_j - z_j^2) <= 1 + z_j holds in each coordinate, and by convexity for the means over
-        # coordinates, but not for their sums: a diagonal surrogate is divided by d.
+        # e^(z_j - z_j^2) <= 1 + z_j holds in each coordinate j. By convexity it holds for means
+        # over coordinates, but not for sums: a diagonal surrogate is divided by d.
         log_weights = state.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
-        points = self._newton(state.points, gradients, curvature)
+        points = self._newton_step(state.points, gradients, curvature)
         return MetaGradState(state.rounds + 1, points, curvature, log_weights - log_weights.max())
 
-    def _newton(self, points: Matrix, gradients: Matrix, curvature: Array) -> Matrix:
-        """Return the point of the ball nearest to w_i - P^-1 gradient_i in the norm of P, per row.
+    def _newton_step(self, points: Matrix, gradients: Matrix, curvature: Array) -> Matrix:
+        """Return for each expert the point of the ball nearest to w_i - P^-1 gradient_i.
 
-        P = I/D^2 + 2 eta_i^2 curvature, which is diagonal in the basis of its eigenvectors.
+        Nearest in the norm of P = I/D^2 + 2 eta_i^2 curvature, shape ``(N, d)``.
         """
-        spectrum, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
-        P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(spectrum, 0.0)
+        # P is diagonal in the basis of the eigenvectors of the curvature; row i has its diagonal.
+        eigenvalues, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
+        P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(eigenvalues, 0.0)
         offsets = points - self._ball.center
         if basis is not None:
             offsets, gradients = offsets @ basis, gradients @ basis
-        nearest = _nearest(offsets - gradients / P, P, self._ball.radius)
+        nearest = _project_in_norms(offsets - gradients / P, P, self._ball.radius)
         if basis is not None:
             nearest = nearest @ basis.T
         return np.asarray(self._ball.project(self._ball.center + nearest))
@@ -163,38 +163,39 @@ class MetaGrad(UncertifiedLearner):
     def _decide(self, state: MetaGradState) -> Vector:
         return np.array(self.domain.project(self._weigh(state) @ state.points))
 
-    def _feasible(self, state: MetaGradState) -> Array:
-        # The points lie in the ball, which is larger than the domain: _check_state checks that.
+    def _points_in_domain(self, state: MetaGradState) -> Array:
+        # The points need only lie in the ball, which _check_state checks.
         return self.domain.project(state.points)
 
-    def _check_state(self, new: MetaGradState) -> None:
-        super()._check_state(new)
-        slack = SLACK * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
-        if not self._ball.contains(new.points, atol=slack).all():
+    def _check_state(self, new_state: MetaGradState) -> None:
+        super()._check_state(new_state)
+        slack = SAVED_TOLERANCE * (self._ball.diameter + float(np.linalg.norm(self._ball.center)))
+        if not self._ball.contains(new_state.points, atol=slack).all():
             raise ValueError(
                 "state has points outside the ball around the domain. Make the learner with the "
                 "domain it was saved with."
             )
-        if not self.diagonal and not np.allclose(new.curvature, new.curvature.T):
+        if not self.diagonal and not np.allclose(new_state.curvature, new_state.curvature.T):
             raise ValueError(
                 "state['curvature'] must be symmetric. The state is damaged: load an earlier one."
             )
 
 
-def _nearest(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
+def _project_in_norms(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
     """Return the minimiser of (z - w)' P (z - w) over norm(z) <= radius, for each row w.
 
-    P is diagonal, so that z = P w / (P + m) with a multiplier m >= 0.
+    Each P is diagonal, a row of ``precision``, so that z = P w / (P + m) with a multiplier m >= 0.
     """
     is_outside = np.linalg.norm(offsets, axis=1) > radius
     if not is_outside.any():
         return offsets
     w, P = offsets[is_outside], precision[is_outside]
+    # m is bisected between low and high
     low, high = np.zeros(len(w)), P.max(axis=1) * np.linalg.norm(w, axis=1) / radius
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
-        low, high = np.where(too_long, middle, low), np.where(too_long, high, middle)
+        is_too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
+        low, high = np.where(is_too_long, middle, low), np.where(is_too_long, high, middle)
     nearest = offsets.copy()
     nearest[is_outside] = P * w / (P + high[:, None])
     return nearest
@@ -216,7 +217,7 @@ RIDGE = 0.125
 
 @final
 class Curved(MetaExpertLearner):
-    r"""Discounted Newton steps at many discounts at once, weighed by the Hedge of :class:`Sword`.
+    r"""Newton steps with many discounts at once, under the Hedge of :class:`Sword`.
 
     Gradient descent is slow on ill-conditioned losses, such as those of features that are
     correlated or on different scales; Newton steps are not. The discounts are :math:`1 - 2^{-k}`, k
@@ -229,7 +230,7 @@ class Curved(MetaExpertLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     meta
         The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with a
         large learning rate unless given.
@@ -259,7 +260,8 @@ class Curved(MetaExpertLearner):
                 meta,
                 None,
                 OptimisticHedge(
-                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
+                    rates.SelfConfident(offset=0.0, floor=RATE_FLOOR),
+                    GameConstants(domain.diameter),
                 ),
             ),
             optimism=LearnedOptimism(math.inf),
@@ -272,5 +274,5 @@ def curved_discounts(dim: int) -> Vector:
     >>> curved_discounts(20)[:2].tolist()
     [0.984375, 0.9921875]
     """
-    least = min(max(MIN_LOG2_MEMORY, math.ceil(math.log2(2 * dim))), MAX_LOG2_MEMORY)
-    return np.asarray(1.0 - 2.0 ** -np.arange(least, MAX_LOG2_MEMORY + 1))
+    min_log2 = min(max(MIN_LOG2_MEMORY, math.ceil(math.log2(2 * dim))), MAX_LOG2_MEMORY)
+    return np.asarray(1.0 - 2.0 ** -np.arange(min_log2, MAX_LOG2_MEMORY + 1))

@@ -1,4 +1,4 @@
-"""MildOGD: Ader for losses that arrive after a delay, learned in the order of arrival."""
+"""MildOGD: Ader for losses that arrive after a delay, in any order."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vec
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
-from swordplay.parts.learners.learner import SLACK, UncertifiedLearner, frozen
+from swordplay.parts.learners.learner import SAVED_TOLERANCE, UncertifiedLearner, read_only
 from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 
 
-class LateState(NamedTuple):
-    """The state of Ader, and the decisions of the K rounds whose losses are outstanding."""
+class MildOGDState(NamedTuple):
+    """State of Ader, and the decisions of the K rounds whose losses have not arrived."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
-    """Number of decisions, with and without a loss so far."""
+    """Number of decisions that were played."""
     experts: ExpertState
     hedge: HedgeState
     """The state of the meta."""
-    late: Annotated[Vector, array("late", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
+    outstanding: Annotated[
+        Vector, array("outstanding", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)
+    ]
     """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
-    decisions: Annotated[Matrix, array("late", "dim")]
+    decisions: Annotated[Matrix, array("outstanding", "dim")]
     """x_s of these rounds, shape ``(K, d)``."""
-    points: Annotated[Array, array("late", "experts", "dim")]
+    points: Annotated[Array, array("outstanding", "experts", "dim")]
     """x_{s,i} of these rounds, shape ``(K, N, d)``."""
 
 
@@ -51,11 +53,11 @@ class MildOGD(UncertifiedLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     delay
         :math:`\delta`, mean delay of a loss in rounds. Step sizes and learning rate are those of
         Ader for :math:`T (1 + 2 \delta)` rounds, because a delayed step costs :math:`\eta G^2
@@ -76,7 +78,7 @@ class MildOGD(UncertifiedLearner):
     Wan, Zhang (2023), "Non-stationary online convex optimization with arbitrary delays", Mild-OGD.
     """
 
-    _growing_axes = ("late",)
+    _growing_axes = ("outstanding",)
 
     guarantee = "of order sqrt((1 + delay) T (1 + P_T))"
 
@@ -103,28 +105,28 @@ class MildOGD(UncertifiedLearner):
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, shape ``(N,)``."""
-        return frozen(self._state.hedge.weights)
+        return read_only(self._state.hedge.weights)
 
     @property
     def step_sizes(self) -> Vector:
         """Step size of each expert, shape ``(N,)``."""
-        return frozen(self._experts.step_sizes(self._state.experts))
+        return read_only(self._experts.step_sizes(self._state.experts))
 
     @property
     def outstanding(self) -> list[int]:
         """Numbers of the rounds whose losses are outstanding."""
-        return [int(number) for number in self._state.late]
+        return [int(number) for number in self._state.outstanding]
 
     @property
-    def _arrived(self) -> int:
-        return self.rounds - len(self._state.late)
+    def _learned_rounds(self) -> int:
+        return self.rounds - len(self._state.outstanding)
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "step_sizes": self.step_sizes, "meta": self._hedge}
 
     def wait(self) -> int:
-        """Play the decision of a round whose loss will arrive later; does not wait for the loss.
+        """Play the decision of a round whose loss will arrive later, and return at once.
 
         Returns
         -------
@@ -132,7 +134,7 @@ class MildOGD(UncertifiedLearner):
             The number of the round, from 0, for :meth:`arrive`.
         """
         state = self._state
-        self._replace_state(self._with_outstanding(state), self._seen)
+        self._replace_state(self._with_outstanding(state), self._loss_extremes)
         return int(state.rounds)
 
     def arrive(self, number: int, loss: Loss) -> None:
@@ -146,7 +148,7 @@ class MildOGD(UncertifiedLearner):
             The loss of that round.
         """
         state = self._state
-        indices = np.flatnonzero(state.late == number)
+        indices = np.flatnonzero(state.outstanding == number)
         if not indices.size:
             raise ValueError(
                 "number must be that of a round whose loss is still to come, got "
@@ -154,13 +156,13 @@ class MildOGD(UncertifiedLearner):
             )
         observed = ObservedLoss(loss)
         index = int(indices[0])
-        new = self._with_arrived(state, index, observed)
-        self._replace_state(new, self._extremes(observed, state.decisions[index]))
+        new_state = self._with_arrived(state, index, observed)
+        self._replace_state(new_state, self._extremes_with(observed, state.decisions[index]))
 
-    def _start(self) -> LateState:
+    def _start(self) -> MildOGDState:
         experts = self._experts.start()
         N, d = experts.points.shape
-        return LateState(
+        return MildOGDState(
             0,
             experts,
             self._hedge.start(self._prior),
@@ -169,23 +171,23 @@ class MildOGD(UncertifiedLearner):
             np.zeros((0, N, d)),
         )
 
-    def _advance(self, state: LateState, loss: ObservedLoss) -> LateState:
-        return self._with_arrived(self._with_outstanding(state), len(state.late), loss)
+    def _advance(self, state: MildOGDState, loss: ObservedLoss) -> MildOGDState:
+        return self._with_arrived(self._with_outstanding(state), len(state.outstanding), loss)
 
-    def _decide(self, state: LateState) -> Vector:
+    def _decide(self, state: MildOGDState) -> Vector:
         return np.asarray(state.hedge.weights @ state.experts.points)
 
-    def _with_outstanding(self, state: LateState) -> LateState:
+    def _with_outstanding(self, state: MildOGDState) -> MildOGDState:
         """Return the state with one more round, whose loss is outstanding."""
         return state._replace(
             rounds=state.rounds + 1,
-            late=np.append(state.late, state.rounds),
+            outstanding=np.append(state.outstanding, state.rounds),
             decisions=np.vstack([state.decisions, self._decide(state)]),
             points=np.concatenate([state.points, state.experts.points[None]]),
         )
 
-    def _with_arrived(self, state: LateState, index: int, loss: ObservedLoss) -> LateState:
-        """Return the state after the loss of the outstanding round in row ``index`` arrived."""
+    def _with_arrived(self, state: MildOGDState, index: int, loss: ObservedLoss) -> MildOGDState:
+        """Return the state after the loss of the round ``outstanding[index]`` has arrived."""
         gradient = loss.gradient(state.decisions[index])  # g_s
         experts, _ = self._experts.step(
             state.experts, lambda points: np.broadcast_to(gradient, points.shape)
@@ -195,17 +197,17 @@ class MildOGD(UncertifiedLearner):
         hedge = self._hedge.weigh(
             self._hedge.learn(state.hedge, losses, 0.0), np.zeros_like(losses)
         )
-        is_outstanding = np.arange(len(state.late)) != index
-        return LateState(
+        is_outstanding = np.arange(len(state.outstanding)) != index
+        return MildOGDState(
             state.rounds,
             experts,
             hedge,
-            state.late[is_outstanding],
+            state.outstanding[is_outstanding],
             state.decisions[is_outstanding],
             state.points[is_outstanding],
         )
 
-    def _feasible(self, state: LateState) -> Array:
+    def _points_in_domain(self, state: MildOGDState) -> Array:
         d = self.domain.dim
         return np.vstack(
             [
@@ -216,22 +218,22 @@ class MildOGD(UncertifiedLearner):
             ]
         )
 
-    def _check_state(self, new: LateState) -> None:
-        super()._check_state(new)
-        if abs(new.hedge.weights.sum() - 1.0) > SLACK or not np.allclose(
-            new.hedge.log_prior, np.log(self._prior), rtol=SLACK
+    def _check_state(self, new_state: MildOGDState) -> None:
+        super()._check_state(new_state)
+        if abs(new_state.hedge.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
+            new_state.hedge.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
         ):
             raise ValueError(
                 "state['hedge.weights'] must have a sum of 1, and state['hedge.log_prior'] must be "
                 "that of this learner. The state is damaged: load an earlier one."
             )
-        late = new.late
+        numbers = new_state.outstanding
         if not (
-            (np.diff(late, prepend=-1) > 0).all()
-            and (late == np.floor(late)).all()
-            and (late < new.rounds).all()
+            (np.diff(numbers, prepend=-1) > 0).all()
+            and (numbers == np.floor(numbers)).all()
+            and (numbers < new_state.rounds).all()
         ):
             raise ValueError(
-                "state['late'] must hold ascending numbers of rounds. The state is damaged: load "
-                "an earlier one."
+                "state['outstanding'] must hold ascending numbers of rounds. The state is damaged: "
+                "load an earlier one."
             )

@@ -23,13 +23,13 @@ from swordplay.parts.experts import (
 )
 from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.certificate import CertificateState, Displacement
-from swordplay.parts.learners.learner import CertifiedLearner, frozen, require_measurable
+from swordplay.parts.learners.learner import CertifiedLearner, read_only, require_measurable
 from swordplay.parts.metas import Composition, NullOptimism, uniform
 from swordplay.parts.rates import Fixed
 
 
 class SingleState(NamedTuple):
-    """The state of one expert and the sums of its certificate."""
+    """State of one expert between two rounds, and the sums of its certificate."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     experts: tuple[ExpertState]
@@ -42,7 +42,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     expert
         A pool with one step size.
     """
@@ -69,7 +69,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
 
     @property
     def parts(self) -> Composition:
-        """The parts of this learner; it has no meta, and the parts of the meta are placeholders."""
+        """The parts of this learner; those of a meta, which it does not have, are placeholders."""
         return Composition(
             self.domain,
             (self._expert,),
@@ -83,10 +83,10 @@ class SingleExpert(CertifiedLearner[SingleState]):
     @property
     def step_sizes(self) -> Vector:
         """Step size of the coming round, shape ``(1,)``."""
-        return frozen(self._expert.step_sizes(self._state.experts[0]))
+        return read_only(self._expert.step_sizes(self._state.experts[0]))
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         steps = self._expert.step_sizes(self._expert.start())
         return {**super().settings(), "step_sizes": steps, "experts": (self._expert,)}
 
@@ -100,12 +100,12 @@ class SingleExpert(CertifiedLearner[SingleState]):
 
 @final
 class OGD(SingleExpert):
-    """Online gradient descent with a step size that you choose.
+    """Online gradient descent with one constant step size.
 
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     step_size
         Factor of the negative gradient in each step, greater than 0.
     """
@@ -117,12 +117,12 @@ class OGD(SingleExpert):
 
 @final
 class OEGD(SingleExpert):
-    """Online extra-gradient descent with a step size that you choose.
+    """Online extra-gradient descent with one constant step size.
 
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     step_size
         Factor of the negative gradient in each step, greater than 0.
     """
@@ -142,12 +142,12 @@ class OptimisticOGD(SingleExpert):
     :math:`g_t` is the gradient at the decision :math:`x_t`, and the predicted gradient
     :math:`M_{t+1}` is :math:`g_t` unless :meth:`expect` gives another one. The regret is at most
     :math:`\sqrt{E_T} (2.2808 D + 2 P_T)`, :math:`E_T = \sum_t \|g_t - M_t\|^2`:
-    ``bounds.optimistic_ogd``. There is nothing to set.
+    ``bounds.optimistic_ogd``.
 
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class OptimisticOGD(SingleExpert):
         super().__init__(domain, self._optimistic)
 
     def expect(self, gradient: Any) -> None:
-        """Predict the gradient of the coming round; the decision follows the prediction.
+        """Set the predicted gradient of the coming round, on which its decision depends.
 
         Parameters
         ----------
@@ -185,4 +185,4 @@ class OptimisticOGD(SingleExpert):
             )
         state = self._state
         expert = self._optimistic.expect(state.experts[0], expected[None])
-        self._replace_state(state._replace(experts=(expert,)), self._seen)
+        self._replace_state(state._replace(experts=(expert,)), self._loss_extremes)

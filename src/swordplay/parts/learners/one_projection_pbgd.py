@@ -1,4 +1,4 @@
-"""OneProjection and PBGD: learners that play surrogate losses with another learner."""
+"""OneProjection and PBGD: learners that let another learner play surrogate losses."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from swordplay.core.state import (
     split_settings,
 )
 from swordplay.core.types import Domain, Loss, State, Vector
-from swordplay.parts.domains import ON_THE_DOMAIN, Ball, Shrunken, enclosing_ball, inner_radius
+from swordplay.parts.domains import OUTSIDE_TOLERANCE, Ball, Shrunken, enclosing_ball, inner_radius
 from swordplay.parts.learners.ader import Ader
 from swordplay.parts.learners.assumptions import Assumptions, ObservedLoss
 from swordplay.parts.learners.certificate import Moment
-from swordplay.parts.learners.learner import REMEDY, StatefulLearner
+from swordplay.parts.learners.learner import SETTINGS_REMEDY, StatefulLearner
 from swordplay.parts.losses import FunctionLoss
 
-WRAPPER = "wrapper"
-"""Prefix of the settings that the inner learner does not have."""
+OUTER_PREFIX = "outer"
+"""Prefix of the outer learner's settings in a state; the inner learner's settings have none."""
 
 
 class SurrogateLearner(ABC):
-    """Base class of learners that play surrogate losses with an inner learner.
+    """Base class of learners that let an inner learner play surrogate losses.
 
     The state is that of the inner learner. A subclass computes its decision from that of the inner
     learner, and the gradient of the surrogate loss of a round.
@@ -61,11 +61,11 @@ class SurrogateLearner(ABC):
 
     @property
     def assumptions(self) -> Assumptions:
-        """The constants of the inner learner beside the extremes of the surrogate losses."""
+        """The inner learner's constants, and whether the surrogate losses satisfy them."""
         return self.inner.assumptions
 
     def observe(self, loss: Loss) -> None:
-        """Learn from a loss: the whole round happens or, on an error, nothing does."""
+        """Learn from the loss of a round; on an error the learner is unchanged."""
         gradient = self._surrogate_gradient(ObservedLoss(loss))
         self.inner.observe(
             FunctionLoss(lambda y: y @ gradient, lambda y: np.broadcast_to(gradient, y.shape), 0.0)
@@ -73,39 +73,44 @@ class SurrogateLearner(ABC):
         self._decision = None
 
     def settings(self) -> Mapping[str, Any]:
-        """Return the settings that a saved state must agree with, without the inner learner's."""
-        center, diameter = self.domain.center, self.domain.diameter
+        """Return the settings of the outer learner that are saved with a state."""
         return {
             "learner": type(self).__qualname__,
-            "center": center,
-            "diameter": diameter,
+            "center": self.domain.center,
+            "diameter": self.domain.diameter,
             "domain": self.domain,
         }
 
     def state(self) -> State:
         """Return the state for the next round and the settings, as named arrays and numbers."""
-        return self.inner.state() | settings_entries(flatten_settings({WRAPPER: self.settings()}))
+        return self.inner.state() | settings_entries(
+            flatten_settings({OUTER_PREFIX: self.settings()})
+        )
 
-    def load_state(self, state_: Mapping[str, Any]) -> None:
-        """Go on from a saved state; later rounds are bit for bit those of the saving learner.
+    def load_state(self, saved: Mapping[str, Any]) -> None:
+        """Continue from a saved state; later rounds are identical to those of the saved learner.
 
         Raises
         ------
         ValueError
             If the state is damaged, or was saved by a learner with other settings; nothing changes.
         """
-        if not isinstance(state_, Mapping):
+        if not isinstance(saved, Mapping):
             raise TypeError(
-                f"state must be the dictionary that state() returned, got {type(state_).__name__}."
+                f"state must be the dictionary that state() returned, got {type(saved).__name__}."
             )
-        saved, settings = split_settings(state_)
-        own_settings = _own_settings(flatten_settings({WRAPPER: self.settings()}))
-        if differ := settings_differences(_own_settings(settings), own_settings):
-            raise ValueError(f"state was saved with other settings: {differ}. {REMEDY}")
-        inner = {
-            path: value for path, value in settings.items() if not path.startswith(f"{WRAPPER}.")
+        entries, settings = split_settings(saved)
+        outer_settings = _outer_settings(flatten_settings({OUTER_PREFIX: self.settings()}))
+        if differences := settings_differences(_outer_settings(settings), outer_settings):
+            raise ValueError(
+                f"state was saved with other settings: {differences}. {SETTINGS_REMEDY}"
+            )
+        inner_settings = {
+            path: value
+            for path, value in settings.items()
+            if not path.startswith(f"{OUTER_PREFIX}.")
         }
-        self.inner.load_state(saved | settings_entries(inner))
+        self.inner.load_state(entries | settings_entries(inner_settings))
         self._decision = None
 
     @abstractmethod
@@ -117,21 +122,21 @@ class SurrogateLearner(ABC):
         """Return the gradient of the surrogate loss of a round, shape ``(d,)``."""
 
 
-def _own_settings(flat: Mapping[str, Any]) -> State:
+def _outer_settings(flat: Mapping[str, Any]) -> State:
     """Return the settings of the outer learner from flat settings, without their prefix.
 
-    The state of any other learner has none with this prefix: "learner" is then "not set".
+    If there is none, as in a state of an inner learner alone, "learner" is "not set".
     """
-    own = {
-        path.removeprefix(f"{WRAPPER}."): value
+    outer = {
+        path.removeprefix(f"{OUTER_PREFIX}."): value
         for path, value in flat.items()
-        if path.startswith(f"{WRAPPER}.")
+        if path.startswith(f"{OUTER_PREFIX}.")
     }
-    return {"learner": "not set", **own}
+    return {"learner": "not set", **outer}
 
 
 def _checked_learner(value: Any) -> StatefulLearner[Any]:
-    """Check that a value is a learner of this package, whose settings can be compared."""
+    """Check that a value is a learner of this package, whose settings are known."""
     if not isinstance(value, StatefulLearner):
         raise TypeError(
             f"make must make a learner such as sp.Ader, got {arguments.short_repr(value)} "
@@ -142,7 +147,7 @@ def _checked_learner(value: Any) -> StatefulLearner[Any]:
 
 @final
 class OneProjection(SurrogateLearner):
-    r"""Any learner, played in a ball around the domain, with one projection on it a round.
+    r"""Any learner, played in a ball around the domain: one projection on the domain a round.
 
     .. math:: x_t = \Pi_X[y_t], \qquad \tilde g_t = g_t - [\langle g_t, v_t \rangle < 0] \langle
         g_t, v_t \rangle v_t, \qquad v_t = \frac{y_t - x_t}{\|y_t - x_t\|}
@@ -157,7 +162,7 @@ class OneProjection(SurrogateLearner):
     Parameters
     ----------
     domain
-        X, where decisions live; its projection may be expensive.
+        X, the set of decisions; its projection may be expensive.
     make
         Makes the learner for the ball: ``lambda ball: sp.Ader(ball, horizon=T, gradient_bound=G)``.
 
@@ -220,14 +225,14 @@ def surrogate_gradient(gradient: Vector, outward: Vector, domain: Domain) -> Vec
     outward
         y - Proj_X(y), shape ``(d,)``.
     domain
-        X. If ``outward`` is only rounding error, y counts as a point of X.
+        X. If ``outward`` is only rounding error, g is returned: y counts as a point of X.
     """
     distance = float(np.linalg.norm(outward))
-    if distance <= ON_THE_DOMAIN * (domain.diameter + float(np.linalg.norm(domain.center))):
+    if distance <= OUTSIDE_TOLERANCE * (domain.diameter + float(np.linalg.norm(domain.center))):
         return gradient
     direction = outward / distance  # v
-    along = float(gradient @ direction)  # <g, v>
-    return np.asarray(gradient - along * direction) if along < 0 else gradient
+    component = float(gradient @ direction)  # <g, v>
+    return np.asarray(gradient - component * direction) if component < 0 else gradient
 
 
 @final
@@ -248,11 +253,11 @@ class PBGD(SurrogateLearner):
     Parameters
     ----------
     domain
-        Where decisions live. It must have interior points; a simplex has none.
+        X, the set of decisions. It must have interior points; a simplex has none.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     value_bound
         C, the largest magnitude of a value on the domain; needed only if ``points`` is 1.
     points
@@ -298,21 +303,23 @@ class PBGD(SurrogateLearner):
         """Number of values in a round."""
         self.seed = arguments.integer("seed", seed, least=0)
         C = 0.0 if value_bound is None else arguments.positive("value_bound", value_bound)
-        r = _radius(domain, inner_radius)
-        default = one_point_step(D, G, C, r, domain.dim, T) if points == 1 else r / math.sqrt(T)
-        self.step = default if step is None else arguments.positive("step", step)
-        """delta."""
+        r = _inner_radius(domain, inner_radius)
+        default_step = (
+            one_point_step(D, G, C, r, domain.dim, T) if points == 1 else r / math.sqrt(T)
+        )
+        self.step = default_step if step is None else arguments.positive("step", step)
+        """delta, the distance of the evaluated points from the decision of Ader."""
         if self.step >= r:
             if step is not None:
                 raise ValueError(f"step must be below the inner radius of {r}, got {self.step}.")
             self.step = r / 2
         # Largest norm of an estimated gradient: d C / delta or (two values) d G.
-        estimate_bound = domain.dim * (C / self.step if points == 1 else G)
+        estimated_gradient_bound = domain.dim * (C / self.step if points == 1 else G)
         inner = Shrunken(domain, 1 - self.step / r)
-        super().__init__(domain, Ader(inner, horizon=T, gradient_bound=estimate_bound))
+        super().__init__(domain, Ader(inner, horizon=T, gradient_bound=estimated_gradient_bound))
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "step": self.step, "points": self.points, "seed": self.seed}
 
     @property
@@ -339,14 +346,16 @@ def one_point_step(D: float, G: float, C: float, r: float, dim: int, T: int) -> 
     r"""Return the :math:`\delta` that balances the errors of estimates and of shifted points.
 
     The regret bound contains :math:`(d C/\delta) D \sqrt T` for the estimates and :math:`\delta G T
-    (3 + D/r)` for the shift. At this :math:`\delta` both are equal.
+    (3 + D/r)` for the shift. At this :math:`\delta` both terms are equal.
     """
     return math.sqrt(dim * C * D / (G * (3 + D / r))) / math.sqrt(math.sqrt(T))
 
 
-def _radius(domain: Domain, given: float | None) -> float:
-    """Return the radius of a ball around the centre inside the domain, and refuse flat domains."""
-    radius = inner_radius(domain) if given is None else arguments.positive("inner_radius", given)
+def _inner_radius(domain: Domain, declared: float | None) -> float:
+    """Return the radius of a ball around the centre inside the domain; refuse a flat domain."""
+    radius = (
+        inner_radius(domain) if declared is None else arguments.positive("inner_radius", declared)
+    )
     if radius <= 0:
         raise ValueError(
             f"domain must have interior points, got {domain!r}, which is flat: values on it do not "

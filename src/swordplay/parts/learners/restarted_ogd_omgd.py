@@ -17,15 +17,15 @@ from swordplay.parts.learners.learner import UncertifiedLearner
 
 
 class PointState(NamedTuple):
-    """The state of plain gradient descent."""
+    """State between two rounds: the next decision."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     point: Annotated[Vector, array("dim")]
     """x_t, shape ``(d,)``."""
 
 
-class _Descent(UncertifiedLearner):
-    """Base class of learners whose state is their decision."""
+class _PointLearner(UncertifiedLearner):
+    """Base class of learners whose state is a single point, the next decision."""
 
     def _start(self) -> PointState:
         return PointState(0, np.array(self.domain.center))
@@ -33,12 +33,12 @@ class _Descent(UncertifiedLearner):
     def _decide(self, state: PointState) -> Vector:
         return state.point.copy()
 
-    def _feasible(self, state: PointState) -> Array:
+    def _points_in_domain(self, state: PointState) -> Array:
         return state.point
 
 
 @final
-class RestartedOGD(_Descent):
+class RestartedOGD(_PointLearner):
     r"""Online gradient descent that restarts from the centre at fixed intervals.
 
     .. math:: \eta = \frac{D}{G \sqrt\Delta}, \qquad \Delta = \Big\lceil
@@ -51,11 +51,11 @@ class RestartedOGD(_Descent):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     function_variation
         :math:`V^f_T`, sum of the largest changes of the loss from round to round
         (``sp.function_variation``).
@@ -91,11 +91,12 @@ class RestartedOGD(_Descent):
         )
         """Rounds between restarts."""
         self.step_size = D / (G * math.sqrt(self.every))
+        """eta."""
         super().__init__(domain)
         self.declared = DeclaredConstants(T, G)
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "step_size": self.step_size, "every": self.every}
 
     def _advance(self, state: PointState, loss: ObservedLoss) -> PointState:
@@ -114,7 +115,7 @@ def restart_period(horizon: int, function_variation: Any) -> int:
 
 
 @final
-class OMGD(_Descent):
+class OMGD(_PointLearner):
     r"""Online multiple gradient descent: K steps on each strongly convex and smooth loss.
 
     .. math:: z \leftarrow \Pi_X[z - \eta \nabla f_t(z)] \text{ K times from } x_t, \quad x_{t+1} =
@@ -128,10 +129,9 @@ class OMGD(_Descent):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     strong_convexity
-        :math:`\lambda > 0`: every loss stays convex when :math:`\tfrac\lambda2 \|x\|^2` is taken
-        away.
+        :math:`\lambda > 0`: every :math:`f_t(x) - \tfrac\lambda2 \|x\|^2` is convex.
     smoothness
         L, the Lipschitz constant of every gradient.
     step_size
@@ -164,12 +164,12 @@ class OMGD(_Descent):
                 f"step_size must be at most 1/smoothness = {1 / L}, got {self.step_size}."
             )
         self.steps = math.ceil((1 / self.step_size + lam) / (2 * lam) * math.log(4))
-        """K."""
+        """K, the number of gradient steps on each loss."""
         super().__init__(arguments.domain(domain))
         self.declared = DeclaredConstants(smoothness=L)
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "step_size": self.step_size, "steps": self.steps}
 
     def _advance(self, state: PointState, loss: ObservedLoss) -> PointState:

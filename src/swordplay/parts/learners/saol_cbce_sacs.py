@@ -1,4 +1,4 @@
-"""SAOL, CBCE and SACS: gradient descent begun on each interval of a geometric cover."""
+"""SAOL, CBCE and SACS: gradient descent started on each interval of a geometric cover."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
 from swordplay.parts.experts.step_sizes import check_error_sums
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
-from swordplay.parts.learners.learner import UncertifiedLearner, frozen
+from swordplay.parts.learners.learner import UncertifiedLearner, read_only
 from swordplay.parts.metas.meta import normalized_weights
 from swordplay.parts.metas.other_metas import log_potential_slope
-from swordplay.parts.rates import TIE
+from swordplay.parts.rates import TIE_TOLERANCE
 
 
 class IntervalPosition(NamedTuple):
-    """Start, age and length of the intervals that contain a round, shapes ``(K,)``."""
+    """Start, age and length of the K intervals that contain a round, shapes ``(K,)``."""
 
     start: Vector
     """Round in which each interval begins."""
@@ -32,11 +32,11 @@ class IntervalPosition(NamedTuple):
 
 
 class SleepingMeta(Protocol):
-    r"""Computes the weights of the experts whose intervals contain the round; the others sleep.
+    r"""Computes weights of experts whose intervals contain the round; the others sleep.
 
     In each round the cover has at most one interval of each length :math:`2^k`, with one expert.
-    The meta stores two numbers for each expert, a row of ``memory``. Regrets :math:`r_k = f_t(x_t)
-    - f_t(x_{t,k})` are in units of the largest possible regret.
+    The meta stores two numbers for each expert, a row of ``memory``, whose meaning depends on the
+    meta. Regrets :math:`r_k = f_t(x_t) - f_t(x_{t,k})` are divided by the largest possible regret.
     """
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
@@ -52,7 +52,7 @@ class SleepingMeta(Protocol):
         ...
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """Return which rows of a saved memory regrets in [-1, 1] can produce, shape ``(K,)``."""
+        """Whether regrets in [-1, 1] can lead to each row of a saved memory, shape ``(K,)``."""
         ...
 
 
@@ -63,7 +63,7 @@ class MultiplicativeWeights:
     .. math:: p_k \propto \eta_k w_k, \qquad w_k \leftarrow w_k (1 + \eta_k r_k), \qquad \eta_k =
         \min\{1/2, 2^{-k/2}\}
 
-    Rows hold :math:`\ln w_k` and 0.
+    A row of the memory holds :math:`\ln w_k` and 0.
 
     References
     ----------
@@ -71,21 +71,21 @@ class MultiplicativeWeights:
     """
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
-        """Return ln(eta w)."""
+        """Return ln(eta_k w_k)."""
         log_weights = memory[:, 0]
         return np.asarray(np.log(self._rates(position)) + log_weights)
 
     def prior(self, position: IntervalPosition) -> Vector:
-        """Return ln(eta); it is never used, because the scores are finite."""
+        """Return ln(eta_k); it is never used, because the scores are finite."""
         return np.asarray(np.log(self._rates(position)))
 
     def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
-        """Multiply each weight by 1 + eta r."""
+        """Multiply each weight by 1 + eta_k r_k."""
         log_factors = np.log1p(self._rates(position) * regrets)
         return np.asarray(memory + np.stack([log_factors, np.zeros(len(memory))], axis=1))
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """Check ln w: factors lie in [1/2, 3/2], so that it changes by at most ln 2 a round."""
+        """Check ln w_k, which changes by at most ln 2 a round: factors lie in [1/2, 3/2]."""
         return (np.abs(memory[:, 0]) <= position.length) & (memory[:, 1] == 0.0)
 
     def _rates(self, position: IntervalPosition) -> Vector:
@@ -101,7 +101,7 @@ class CoinBetting:
 
     with sums over the rounds s of the interval so far, and :math:`\pi_k = 1/(\tau^2 (1 + \lfloor
     \log_2 \tau \rfloor))` for an interval that begins in round :math:`\tau`. The bracket is the
-    wealth. Rows hold :math:`\sum z_{s,k}` and the logarithm of the wealth.
+    wealth. A row of the memory holds :math:`\sum z_{s,k}` and the logarithm of the wealth.
 
     References
     ----------
@@ -110,7 +110,7 @@ class CoinBetting:
     """
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
-        """Return ln(prior [w]+)."""
+        """Return ln(pi_k [w_k]_+)."""
         outcomes, log_wealth = memory.T
         with np.errstate(divide="ignore"):
             return np.asarray(
@@ -118,18 +118,18 @@ class CoinBetting:
             )
 
     def prior(self, position: IntervalPosition) -> Vector:
-        """Return -ln(tau^2 (1 + floor(log2 tau)))."""
+        """Return ln(pi_k) = -ln(tau^2 (1 + floor(log2(tau)))), tau being the start."""
         return np.asarray(-2 * np.log(position.start) - np.log1p(np.floor(np.log2(position.start))))
 
     def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
-        """Add the outcomes z, and win or lose the fraction of the wealth that was bet on them."""
+        """Add the outcomes z, and multiply the wealth by 1 + z times the fraction that was bet."""
         outcomes, log_wealth = memory.T
         fraction = outcomes / position.age
         z = np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))
         return np.stack([outcomes + z, log_wealth + np.log1p(z * fraction)], axis=1)
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """Check the sum of z, below the age; a round keeps at least 1/(2 age) of the wealth."""
+        """Check that abs(sum of z) is below the age, and ln(wealth) at most age ln(2 age)."""
         return (np.abs(memory[:, 0]) <= position.age - 1.0) & (
             np.abs(memory[:, 1]) <= np.log(2.0 * position.age) * position.age
         )
@@ -139,7 +139,7 @@ class CoinBetting:
 class SleepingNormalHedge:
     """AdaNormalHedge with equal priors, as in SACS.
 
-    Rows hold the sums of the regrets and of their magnitudes.
+    A row of the memory holds the sums of the regrets and of their magnitudes.
 
     References
     ----------
@@ -148,7 +148,7 @@ class SleepingNormalHedge:
     """
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
-        """Return the logarithm of the slope of the potential."""
+        """Return the logarithm of the slope of the potential of AdaNormalHedge."""
         regrets, magnitudes = memory.T
         return log_potential_slope(regrets, magnitudes)
 
@@ -161,12 +161,12 @@ class SleepingNormalHedge:
         return np.asarray(memory + np.stack([regrets, np.abs(regrets)], axis=1))
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
-        """Check that magnitudes grow by at most 1 a round and bound the sum of regrets."""
+        """Check that magnitudes grow by at most 1 a round and are not below abs(sum of regrets)."""
         return (np.abs(memory[:, 0]) <= memory[:, 1]) & (memory[:, 1] <= position.length)
 
 
 class CoverState(NamedTuple):
-    """The experts of the coming round; row k belongs to the interval of 2^k rounds."""
+    """State before a round; row k belongs to the interval of 2^k rounds that contains it."""
 
     rounds: Annotated[int, OBSERVED_ROUNDS]
     points: Annotated[Matrix, array("intervals", "dim")]
@@ -181,13 +181,14 @@ class _CoverLearner(UncertifiedLearner):
     """Experts on the intervals of a geometric cover, under a meta for sleeping experts.
 
     The interval of length 2^k that contains round t, counted from 1, begins at the last multiple of
-    2^k. The compact cover contains only the intervals that begin at an odd multiple of their
-    length, so that one expert begins in every round.
+    2^k up to t. The compact cover contains only the intervals that begin at an odd multiple of
+    their length, so that one expert begins in every round.
     """
 
     _growing_axes = ("intervals",)
 
     is_compact: ClassVar[bool] = False
+    """Whether the cover is the compact one."""
 
     def __init__(self, domain: Domain, *, gradient_bound: float, meta: SleepingMeta) -> None:
         D = arguments.domain(domain).diameter
@@ -199,45 +200,51 @@ class _CoverLearner(UncertifiedLearner):
         self.declared = DeclaredConstants(gradient_bound=float(gradient_bound))
 
     def _advance(self, state: CoverState, loss: ObservedLoss) -> CoverState:
-        awake = self._awake(state)
-        points = state.points[awake]
+        awake_rows = self._awake_rows(state)
+        points = state.points[awake_rows]
         values = loss.value(np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT)
         # f_t(x_t) - f_t(x_{t,k}); differences below rounding error are set to 0. Otherwise the meta
-        # would bet on the sign of the rounding error of an expert whose point is the decision.
-        difference = values[0] - values[1:]
-        is_regret = np.abs(difference) > TIE * (abs(values[0]) + np.abs(values[1:]))
-        regrets = np.clip(np.where(is_regret, difference, 0.0) / self.range, -1.0, 1.0)
+        # would bet on the sign of a rounding error where a point equals the decision.
+        differences = values[0] - values[1:]
+        is_regret = np.abs(differences) > TIE_TOLERANCE * (abs(values[0]) + np.abs(values[1:]))
+        regrets = np.clip(np.where(is_regret, differences, 0.0) / self.range, -1.0, 1.0)
         gradients = loss.gradient(points)
-        sums = state.squared_gradient_sum.copy()
-        sums[awake] += squared_norms(gradients)
-        steps = step_vectors(self._sizes(sums[awake]), gradients)
+        squared_sums = state.squared_gradient_sum.copy()
+        squared_sums[awake_rows] += squared_norms(gradients)
+        steps = step_vectors(self._step_sizes_for(squared_sums[awake_rows]), gradients)
         next_points, memory = state.points.copy(), state.memory.copy()
-        next_points[awake] = self.domain.project(points - steps)
-        memory[awake] = self._meta.learn(memory[awake], _position(state.rounds + 1, awake), regrets)
-        return self._with_new_intervals(CoverState(state.rounds + 1, next_points, sums, memory))
+        next_points[awake_rows] = self.domain.project(points - steps)
+        memory[awake_rows] = self._meta.learn(
+            memory[awake_rows], _position(state.rounds + 1, awake_rows), regrets
+        )
+        return self._with_new_intervals(
+            CoverState(state.rounds + 1, next_points, squared_sums, memory)
+        )
 
     @property
     def points(self) -> Matrix:
         """x_{t,k} of the experts of the coming round, shape ``(N, d)``."""
-        return frozen(self._state.points[self._awake(self._state)])
+        return read_only(self._state.points[self._awake_rows(self._state)])
 
     @property
     def weights(self) -> Vector:
         """p_t of the experts of the coming round, shape ``(N,)``."""
-        return frozen(self._weigh(self._state))
+        return read_only(self._weigh(self._state))
 
     @property
     def step_sizes(self) -> Vector:
         """Step sizes of the coming round, inf before the first gradient, shape ``(N,)``."""
-        return frozen(self._sizes(self._state.squared_gradient_sum[self._awake(self._state)]))
+        return read_only(
+            self._step_sizes_for(self._state.squared_gradient_sum[self._awake_rows(self._state)])
+        )
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "range": self.range, "meta": self._meta}
 
-    def _sizes(self, sums: Vector) -> Vector:
+    def _step_sizes_for(self, sums: Vector) -> Vector:
         """Return D / (2 sqrt(sum)) for each expert."""
-        # AdaGradNorm doubles the step size from expert to expert; division by 2^i undoes that.
+        # AdaGradNorm gives expert i a factor of 2^i, which is divided out.
         return np.asarray(self._steps.sizes(sums) / 2.0 ** np.arange(len(sums)))
 
     def _with_new_intervals(self, state: CoverState) -> CoverState:
@@ -247,12 +254,14 @@ class _CoverLearner(UncertifiedLearner):
         """
         t = state.rounds + 1
         rows = t.bit_length()
-        begins = [k for k in range(rows) if t % 2**k == 0]
-        added = rows - len(state.squared_gradient_sum)
-        points = np.vstack([state.points, np.tile(self.domain.center, (added, 1))])
-        sums = np.append(state.squared_gradient_sum, np.zeros(added))
-        memory = np.vstack([state.memory, np.zeros((added, 2))])
-        points[begins], sums[begins], memory[begins] = self.domain.center, 0.0, 0.0
+        starting_rows = [k for k in range(rows) if t % 2**k == 0]
+        added_rows = rows - len(state.squared_gradient_sum)
+        points = np.vstack([state.points, np.tile(self.domain.center, (added_rows, 1))])
+        sums = np.append(state.squared_gradient_sum, np.zeros(added_rows))
+        memory = np.vstack([state.memory, np.zeros((added_rows, 2))])
+        points[starting_rows] = self.domain.center
+        sums[starting_rows] = 0.0
+        memory[starting_rows] = 0.0
         return CoverState(state.rounds, points, sums, memory)
 
     def _start(self) -> CoverState:
@@ -260,36 +269,36 @@ class _CoverLearner(UncertifiedLearner):
             CoverState(0, np.zeros((0, self.domain.dim)), np.zeros(0), np.zeros((0, 2)))
         )
 
-    def _awake(self, state: CoverState) -> Any:
+    def _awake_rows(self, state: CoverState) -> Any:
         """Return the rows of the experts of the coming round, shape ``(N,)``."""
         t, rows = state.rounds + 1, range(len(state.squared_gradient_sum))
         return np.array([k for k in rows if not self.is_compact or (t >> k) % 2])
 
     def _weigh(self, state: CoverState) -> Vector:
-        awake = self._awake(state)
-        position = _position(state.rounds + 1, awake)
-        scores = self._meta.scores(state.memory[awake], position)
+        awake_rows = self._awake_rows(state)
+        position = _position(state.rounds + 1, awake_rows)
+        scores = self._meta.scores(state.memory[awake_rows], position)
         return normalized_weights(scores, self._meta.prior(position))
 
     def _decide(self, state: CoverState) -> Vector:
-        return np.asarray(self._weigh(state) @ state.points[self._awake(state)])
+        return np.asarray(self._weigh(state) @ state.points[self._awake_rows(state)])
 
-    def _feasible(self, state: CoverState) -> Array:
+    def _points_in_domain(self, state: CoverState) -> Array:
         return state.points
 
-    def _check_state(self, new: CoverState) -> None:
-        super()._check_state(new)
-        rows = len(new.squared_gradient_sum)
-        if rows != (new.rounds + 1).bit_length():
-            raise damaged(f"state has {rows} experts after {new.rounds} rounds")
-        check_error_sums("squared_gradient_sum", new.squared_gradient_sum)
-        position = _position(new.rounds + 1, np.arange(len(new.squared_gradient_sum)))
-        possible = self._meta.is_possible(new.memory, position)
-        if not possible.all():
-            row = int(possible.argmin())
+    def _check_state(self, new_state: CoverState) -> None:
+        super()._check_state(new_state)
+        rows = len(new_state.squared_gradient_sum)
+        if rows != (new_state.rounds + 1).bit_length():
+            raise damaged(f"state has {rows} experts after {new_state.rounds} rounds")
+        check_error_sums("squared_gradient_sum", new_state.squared_gradient_sum)
+        position = _position(new_state.rounds + 1, np.arange(len(new_state.squared_gradient_sum)))
+        is_possible = self._meta.is_possible(new_state.memory, position)
+        if not is_possible.all():
+            row = int(is_possible.argmin())
             raise ValueError(
-                f"state['memory'] holds {new.memory[row]} in row {row}, and no losses lead to "
-                f"that. {DAMAGED}"
+                f"state['memory'] holds {new_state.memory[row]} in row {row}, which no losses lead "
+                f"to. {DAMAGED}"
             )
 
 
@@ -310,9 +319,9 @@ class SAOL(_CoverLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
 
     References
     ----------
@@ -336,9 +345,9 @@ class CBCE(_CoverLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
 
     References
     ----------
@@ -363,9 +372,9 @@ class SACS(_CoverLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
 
     References
     ----------

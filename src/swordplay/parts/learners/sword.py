@@ -35,23 +35,24 @@ from swordplay.parts.metas import (
 )
 from swordplay.parts.metas.meta import meta_or_default
 
-FLOOR = 1e-4
-"""Least denominator of the learning rate, relative to D times the largest gradient error.
+RATE_FLOOR = 1e-4
+"""``floor`` of the learning rate (:class:`~swordplay.parts.rates.SelfConfident`).
 
-Differences of expert losses below this floor hardly change the weights. See ``floor`` of
-:class:`~swordplay.parts.rates.SelfConfident`.
+Experts whose losses differ by less than this times D times the largest gradient error have similar
+weights.
 """
 
 
 @final
 class Sword(MetaExpertLearner):
-    r"""Track any moving target, given only where decisions live.
+    r"""Meta-expert learner that needs no constants, only the domain.
 
     Both kinds of experts of Sword_best (extra-gradient and gradient descent), with AdaGrad steps
     :math:`\eta = c \hat D / \sqrt{\sum_s q_s}`, :math:`q_s = \|g_s - M_s\|^2`, and a learning rate
     that is large until the losses vary. The optimism takes the better of two predictions of the
-    next gradient: the last loss's gradient at the coming decision, or 0. When the pool is too small
-    for the rounds played, the last expert of each kind is copied, with twice the multiplier c.
+    next gradient: the gradient of the last loss near the next decision, or 0. When the pool is too
+    small for the rounds played, the last expert of each kind is copied, with twice the multiplier
+    c.
 
     The domain may be far larger than needed. The smoothness of the losses limits the step size of
     the first expert of each kind. :math:`\hat D` is the diameter of the domain or, if smaller, a
@@ -65,7 +66,7 @@ class Sword(MetaExpertLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     meta
         The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with a
         large learning rate unless given.
@@ -95,7 +96,8 @@ class Sword(MetaExpertLearner):
                 meta,
                 None,
                 OptimisticHedge(
-                    rates.SelfConfident(offset=0.0, floor=FLOOR), GameConstants(domain.diameter)
+                    rates.SelfConfident(offset=0.0, floor=RATE_FLOOR),
+                    GameConstants(domain.diameter),
                 ),
             ),
             optimism=LearnedOptimism(math.inf),
@@ -116,9 +118,9 @@ class Sword(MetaExpertLearner):
     ) -> tuple[Experts, ...]:
         """Return the experts of a round with step sizes for the measured scale.
 
-        An extra-gradient expert must step with the step size that computed its point x_t. That
-        step size came from the scale before this round, hence two rules. The last argument is m of
-        the capped expert: ϱ for extra-gradient, rounds to average over for gradient descent.
+        Extra-gradient experts have two rules, because their first step must use the step size with
+        which x_t was computed, from the scale before this round. The last argument of a rule is m
+        of the capped expert: ϱ for extra-gradient, the rounds to average over for descent.
         """
         assert scale_before is not None
         assert scale_after is not None
@@ -152,8 +154,8 @@ class Sword(MetaExpertLearner):
     def _with_copies(self, state: MetaExpertState) -> MetaExpertState:
         """Return the state with a copy of the last expert of each kind, with twice its c."""
         size = len(state.experts[0].points)
-        copied = np.append(np.arange(size), size - 1)
-        parents = np.concatenate([copied, size + copied])
+        parents_in_kind = np.append(np.arange(size), size - 1)
+        parents = np.concatenate([parents_in_kind, size + parents_in_kind])
         kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
         return state._replace(
             experts=tuple(
@@ -166,23 +168,23 @@ class Sword(MetaExpertLearner):
     def _prior_of(self, state: MetaExpertState) -> Vector:
         return _prior(len(state.experts[0].points))
 
-    def _check_state(self, new: MetaExpertState) -> None:
-        size = max(2, pool_size(new.rounds))
-        experts = len(new.hedge.weights)
-        if experts != 2 * size or any(len(kind.points) != size for kind in new.experts):
-            raise damaged(f"state has {experts} experts after {new.rounds} rounds")
-        super()._check_state(new)
-        assert new.domain_scale is not None
-        error_sums = np.concatenate([kind.squared_error_sum for kind in new.experts])
-        new.domain_scale.check(error_sums, self.domain.diameter)
+    def _check_state(self, new_state: MetaExpertState) -> None:
+        size = max(2, pool_size(new_state.rounds))
+        experts = len(new_state.hedge.weights)
+        if experts != 2 * size or any(len(kind.points) != size for kind in new_state.experts):
+            raise damaged(f"state has {experts} experts after {new_state.rounds} rounds")
+        super()._check_state(new_state)
+        assert new_state.domain_scale is not None
+        error_sums = np.concatenate([kind.squared_error_sum for kind in new_state.experts])
+        new_state.domain_scale.check(error_sums, self.domain.diameter)
 
 
 def pool_size(rounds: int) -> int:
     """Return the number n of experts of each kind that :class:`Sword` has after t rounds.
 
     Their multipliers c are 2^0 / 2, ..., 2^(n-1) / 2. The best c is of order
-    sqrt(1 + 2 P_t / D) / 2, and the path length P_t of a comparator is at most D t: n is the least
-    number with 2^(n-1) >= sqrt(1 + 2 t).
+    sqrt(1 + 2 P_t / D) / 2, where the path length P_t of a comparator is at most D t. Hence n is
+    the least number with 2^(n-1) >= sqrt(1 + 2 t).
     """
     size = 1
     while 4 ** (size - 1) < 1 + 2 * rounds:
@@ -191,13 +193,13 @@ def pool_size(rounds: int) -> int:
 
 
 def _prior(experts: int) -> Vector:
-    """Prior of the experts: half of the weight for each kind; small multipliers weigh most."""
+    """Return the prior: half of the weight for each kind, most of it for small multipliers."""
     return np.tile(telescoping_with_tail(experts) / 2, 2)
 
 
 AGELESS_POOL_SIZE = 14
-"""Default number of step sizes, 1/L and 13 halvings: the slowest averages over 2^13 rounds."""
-MEMORY = 2000.0
+"""Default number of step sizes, 1/L and 13 halvings: the smallest averages over 2^13 rounds."""
+DEFAULT_MEMORY = 2000.0
 """Default memory of the meta, in rounds.
 
 It is long enough to distinguish experts whose losses differ by a few per cent.
@@ -221,10 +223,10 @@ class SwordAgeless(MetaExpertLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     smoothness
-        L of every loss. If losses differ much in smoothness, give each a weight of 1/L, with its
-        own L (:class:`WeightedLoss`), and ``smoothness=1``.
+        L of every loss. If losses differ much in smoothness, give each a weight of 1 / its own L
+        (:class:`WeightedLoss`), and ``smoothness=1``.
     pool
         Step sizes; 1/L and 13 halvings of it unless given.
     memory
@@ -241,7 +243,7 @@ class SwordAgeless(MetaExpertLearner):
         *,
         smoothness: float,
         pool: Any = None,
-        memory: float = MEMORY,
+        memory: float = DEFAULT_MEMORY,
         meta: Meta | None = None,
     ) -> None:
         L = arguments.positive("smoothness", smoothness)
@@ -250,7 +252,7 @@ class SwordAgeless(MetaExpertLearner):
             if pool is None
             else arguments.positive_vector("pool", pool)
         )
-        rate = rates.SelfConfident(offset=0.0, factor=RATE_FACTOR, floor=FLOOR, memory=memory)
+        rate = rates.SelfConfident(offset=0.0, factor=RATE_FACTOR, floor=RATE_FLOOR, memory=memory)
         super().__init__(
             arguments.domain(domain),
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],

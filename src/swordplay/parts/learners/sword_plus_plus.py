@@ -33,11 +33,11 @@ class SwordPlusPlus(MetaExpertLearner):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     pool
@@ -72,14 +72,14 @@ class SwordPlusPlus(MetaExpertLearner):
         D = arguments.domain(domain).diameter
         G = arguments.positive("gradient_bound", gradient_bound)
         self.smoothness = arguments.positive("smoothness", smoothness)
-        """L."""
-        default = pools.plus_plus(
+        """L, the Lipschitz constant of every gradient."""
+        default_pool = pools.plus_plus(
             diameter=D, gradient_bound=G, smoothness=self.smoothness, horizon=horizon
         )
-        steps = Constant(default if pool is None else arguments.positive_vector("pool", pool))
+        steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
         constants = GameConstants(D, G)
-        # Raises an OverflowError if (D G)^2 overflows, which @explain_overflow turns into a message
-        # about the arguments; otherwise the first round would raise it.
+        # If (D G)^2 overflows, this raises an OverflowError, which @explain_overflow turns into a
+        # message about the arguments; otherwise the first round would raise it.
         rates.max_loss_error(constants)
         rate = arguments.rate(
             "learning_rate",
@@ -97,5 +97,5 @@ class SwordPlusPlus(MetaExpertLearner):
         self.declared = DeclaredConstants(int(horizon), G, self.smoothness)
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what a saved state and the learner that loads it must have in common."""
+        """Return the settings that are saved with a state and compared when it is loaded."""
         return {**super().settings(), "smoothness": self.smoothness}

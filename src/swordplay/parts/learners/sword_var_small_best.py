@@ -25,7 +25,7 @@ from swordplay.parts.metas import (
 from swordplay.parts.metas.meta import meta_or_default
 
 
-class _Tuned(MetaExpertLearner):
+class _TunedLearner(MetaExpertLearner):
     """A meta-expert learner whose step sizes and learning rate follow from T, G and L."""
 
     def __init__(
@@ -49,36 +49,37 @@ class _Tuned(MetaExpertLearner):
 def _checked_constants(
     domain: Any, horizon: int, gradient_bound: float, smoothness: float
 ) -> tuple[Domain, float, float, Vector]:
-    """Check the constants of the game, and return them with the safe pool of step sizes."""
+    """Check the constants of the game, and return them with the default pool of step sizes."""
     arguments.domain(domain)
     G = arguments.positive("gradient_bound", gradient_bound)
     L = arguments.positive("smoothness", smoothness)
-    # Raises an OverflowError if (D G)^2 overflows, which @explain_overflow turns into a message
-    # about the arguments; pools.safe would refuse a constant that is computed from them.
+    # If (D G)^2 overflows, this raises an OverflowError, which @explain_overflow turns into a
+    # message about the arguments. pools.safe would name a constant that is computed from them.
     rates.max_loss_error(GameConstants(domain.diameter, G))
     pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
     return domain, G, L, pool
 
 
-def _steps(name: str, pool: Any, default: Vector) -> Constant:
+def _constant_steps_of(name: str, pool: Any, default: Vector) -> Constant:
+    """Return the constant step sizes of a pool that may be given; ``name`` is its argument."""
     return Constant(default if pool is None else arguments.positive_vector(name, pool))
 
 
 @final
-class SwordVar(_Tuned):
+class SwordVar(_TunedLearner):
     r"""Extra-gradient experts and replayed gradients: regret that scales with gradient variation.
 
-    The dynamic regret is of order
-    :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator at once.
+    The dynamic regret is of order :math:`\sqrt{(1 + P_T + V_T)(1 + P_T)}` against every comparator
+    at once.
 
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     pool
@@ -106,8 +107,8 @@ class SwordVar(_Tuned):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
-        steps = _steps("pool", pool, safe)
+        domain, G, L, safe_pool = _checked_constants(domain, horizon, gradient_bound, smoothness)
+        steps = _constant_steps_of("pool", pool, safe_pool)
         rate = rates.SelfConfident(cap=1 / (L * domain.diameter**2))
         super().__init__(
             domain,
@@ -122,21 +123,20 @@ class SwordVar(_Tuned):
 
 
 @final
-class SwordSmall(_Tuned):
+class SwordSmall(_TunedLearner):
     r"""Gradient-descent experts without optimism: regret that scales with the comparators' loss.
 
-    The dynamic regret is of order
-    :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator at once,
-    for non-negative losses.
+    The dynamic regret is of order :math:`\sqrt{(1 + P_T + F_T)(1 + P_T)}` against every comparator
+    at once, for non-negative losses.
 
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     pool
@@ -165,10 +165,10 @@ class SwordSmall(_Tuned):
         learning_rate: rates.Rate | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
-        steps = _steps("pool", pool, safe)
-        # Losses minus optimism range over 2 D G at most; without optimism over D G, so that their
-        # squared half range is at most (D G / 2)^2.
+        domain, G, L, safe_pool = _checked_constants(domain, horizon, gradient_bound, smoothness)
+        steps = _constant_steps_of("pool", pool, safe_pool)
+        # Without optimism the losses of a round differ by at most D G, so that their squared half
+        # range is at most (D G / 2)^2. (Losses minus optimism differ by at most 2 D G.)
         rate = rates.SelfConfident(offset=(domain.diameter * G / 2) ** 2, factor=1.0)
         super().__init__(
             domain,
@@ -183,7 +183,7 @@ class SwordSmall(_Tuned):
 
 
 @final
-class SwordBest(_Tuned):
+class SwordBest(_TunedLearner):
     r"""Both kinds of experts and learned optimism: the better of Sword_var and Sword_small.
 
     The dynamic regret is of order
@@ -192,11 +192,11 @@ class SwordBest(_Tuned):
     Parameters
     ----------
     domain
-        Where decisions live.
+        X, the set of decisions.
     horizon
-        T, how many rounds will be played.
+        T, the number of rounds that will be played.
     gradient_bound
-        G, largest norm of a gradient on the domain.
+        G, the largest norm of a gradient on the domain.
     smoothness
         L, the Lipschitz constant of every gradient.
     variation_pool, small_loss_pool
@@ -231,16 +231,17 @@ class SwordBest(_Tuned):
         optimism_rate: float | None = None,
         meta: Meta | None = None,
     ) -> None:
-        domain, G, L, safe = _checked_constants(domain, horizon, gradient_bound, smoothness)
-        variation = _steps("variation_pool", variation_pool, safe)
-        small_loss = _steps("small_loss_pool", small_loss_pool, safe)
+        domain, G, L, safe_pool = _checked_constants(domain, horizon, gradient_bound, smoothness)
+        variation_steps = _constant_steps_of("variation_pool", variation_pool, safe_pool)
+        small_loss_steps = _constant_steps_of("small_loss_pool", small_loss_pool, safe_pool)
+        # 1 / (8 G^2); G^2 itself could overflow
         kappa = 1 / (8 * G) / G if optimism_rate is None else optimism_rate
         if not (isinstance(kappa, float) and kappa == math.inf):
             kappa = arguments.positive("optimism_rate", kappa)
         super().__init__(
             domain,
-            [OEGDExperts(domain, variation), OGDExperts(domain, small_loss)],
-            variation.count() + small_loss.count(),
+            [OEGDExperts(domain, variation_steps), OGDExperts(domain, small_loss_steps)],
+            variation_steps.count() + small_loss_steps.count(),
             DeclaredConstants(int(horizon), G, L, True),
             learning_rate,
             rates.SelfConfident(cap=1 / (L * domain.diameter**2)),

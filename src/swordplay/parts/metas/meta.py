@@ -13,12 +13,12 @@ from swordplay.parts.experts import Experts
 from swordplay.parts.metas.optimism import Optimism
 from swordplay.parts.rates import OptimismError, Rate, RateState
 
-PRIOR_SUM = 1e-9
-"""Allowed difference of the sum of a prior from 1: rounding of thousands of terms."""
+PRIOR_SUM_TOLERANCE = 1e-9
+"""Allowed difference of the sum of a prior from 1: rounding errors of thousands of terms."""
 SMALLEST_WEIGHT = float(np.finfo(np.float64).tiny)
-"""Lower bound on weights: a weight that underflows to 0 could never grow again."""
+"""Smallest weight, above 0: a weight of 0 could never grow again."""
 BISECTIONS = 60
-"""Steps of the bisection for self-consistent weights; 2^-60 is below the rounding of doubles."""
+"""Steps of the bisection for self-consistent weights; 2^-60 is below the rounding error."""
 
 
 class MetaState(Protocol):
@@ -85,7 +85,7 @@ class Meta(Protocol):
 
 @final
 class NoLearningRate:
-    """Placeholder for the learning rate of a meta without one; the engine does not compile it."""
+    """Placeholder for the rate of a meta that has none; the engine does not compile such a meta."""
 
     decay = 1.0
 
@@ -111,15 +111,16 @@ class ScaledRegrets(NamedTuple):
     expected: Vector
     """rhat_i = (<p, m> - m_i) / unit, shape ``(N,)``; 0 without optimism."""
     unit: float
-    """Largest abs(<p, l - m> - (l_i - m_i)) so far, and at least the unit of the caller."""
+    """Largest abs(<p, l - m> - (l_i - m_i)) so far, and at least the unit that was given."""
     shrink: float
     """Old unit divided by new unit; sums in the old unit must be multiplied by it."""
 
 
 def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: float) -> ScaledRegrets:
-    """Return the regrets of a round in a unit, which grows if an unexpected regret exceeds it.
+    """Return the regrets of a round, divided by a unit that no unexpected regret exceeds.
 
-    An unexpected regret is the regret to an expert minus the expected one.
+    The unexpected regret to an expert is its regret minus its expected regret. The unit grows to
+    the largest one.
 
     Parameters
     ----------
@@ -143,7 +144,7 @@ def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: floa
 def checked_prior(prior: Vector) -> Vector:
     """Check that a prior is positive and has a sum of 1."""
     prior = arguments.positive_vector("prior", prior)
-    if abs(prior.sum() - 1.0) > PRIOR_SUM:
+    if abs(prior.sum() - 1.0) > PRIOR_SUM_TOLERANCE:
         raise ValueError(f"prior must have a sum of 1, got {prior.sum()}. Divide it by its sum.")
     return prior
 
@@ -173,7 +174,7 @@ def split_among_copies(weights: Vector, parents: Vector, prior: Vector) -> Vecto
 
 
 def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vector]) -> Vector:
-    r"""Return weights p that are a function of expected regrets, which are a function of p.
+    r"""Return weights p that are a function of the expected regrets, which depend on p.
 
     .. math:: \hat r_i = \langle p, m \rangle - m_i
 
@@ -201,7 +202,7 @@ def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vect
 
 
 def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
-    """Return the meta that a learner was given, after a check, or ``default`` if it is None.
+    """Return the meta given to a learner, after a check, or ``default`` if it is None.
 
     Raises
     ------

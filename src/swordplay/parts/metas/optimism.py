@@ -17,24 +17,24 @@ from swordplay.core import arguments
 from swordplay.core.arguments import LARGEST_GRADIENT
 from swordplay.core.state import array, number
 from swordplay.core.types import Gradient, Matrix, Vector
-from swordplay.parts.rates import TIE
+from swordplay.parts.rates import TIE_TOLERANCE
 
-TIED = 0.5
-"""Trust β if both predictions had the same error."""
+TIED_TRUST = 0.5
+"""Trust β in the replayed gradient while both predictions have had the same error."""
 
 
 class OptimismState(NamedTuple):
     """State of an optimism rule between two rounds."""
 
     replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
-    """Mv_t, shape ``(d,)``: the last gradient field, evaluated at the next points.
+    """Mv_t, shape ``(d,)``: the gradient of the last loss at the mean of the new points.
 
-    :class:`LastGradientOptimism` has the gradient at the last decision here, which is not replayed.
+    For :class:`LastGradientOptimism` it is the gradient of the last loss at the last decision.
     """
     difference: Annotated[float, number()]
-    """Dv - Ds so far: squared errors of the replayed gradient minus those of a prediction of 0."""
+    """Dv - Ds: sum of the squared errors of replayed gradients, minus that of predictions of 0."""
     magnitude: Annotated[float, number(0.0)]
-    """Dv + Ds so far: the scale of the rounding errors of the difference."""
+    """Dv + Ds: the rounding error of the difference is relative to this sum."""
     trust: Annotated[float, number(0.0, 1.0)]
     """beta_t in [0, 1]: the factor of the replayed gradient in M_t."""
 
@@ -78,7 +78,7 @@ class Optimism(Protocol):
 
 
 def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
-    r"""Return the last gradient field at a point close to the next decision.
+    r"""Return the gradient of the last loss at a point close to the next decision.
 
     .. math:: \nabla f_t(\bar x_{t+1}), \qquad \bar x_{t+1} = \sum_i p_{t,i}\, x_{t+1,i}
 
@@ -89,8 +89,8 @@ def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vect
     Zhao et al. (2020), the optimism of Sword_var.
     """
     # x_{t+1} depends on p_{t+1}, and p_{t+1} on this prediction. Old weights with new points break
-    # the cycle; the stability term of Hedge bounds the error:
-    # |x_{t+1} - xbar_{t+1}| <= D |p_{t+1} - p_t|_1.
+    # the cycle; the stability term in the bound of Hedge covers the error:
+    # norm(x_{t+1} - xbar_{t+1}) <= D norm(p_{t+1} - p_t)_1.
     return gradient(weights @ points)
 
 
@@ -116,7 +116,7 @@ class NullOptimism:
 
 @final
 class VariationOptimism:
-    """Predict the last gradient field at the next points, as in Sword_var."""
+    """Predict the gradient of the last loss at the mean of the new points, as in Sword_var."""
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
@@ -136,7 +136,7 @@ class VariationOptimism:
 
 @final
 class LastGradientOptimism:
-    """Predict the gradient at the last decision, as in Sword++; evaluates no further gradient."""
+    """Predict the gradient of the last loss at the last decision, as in Sword++."""
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
@@ -169,8 +169,8 @@ class LearnedOptimism:
     ----------
     rate
         :math:`\kappa`. The paper's value 2 is valid only for G <= 1/4, and :math:`1/(8 G^2)` for
-        all G. With infinity the rule takes the better of the two predictions, which does not depend
-        on the unit of the losses.
+        all G. With infinity the rule takes the prediction with the smaller error so far; it then
+        does not depend on the unit of the losses.
 
     References
     ----------
@@ -186,7 +186,7 @@ class LearnedOptimism:
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
-        return OptimismState(np.zeros(dim), 0.0, 0.0, TIED)
+        return OptimismState(np.zeros(dim), 0.0, 0.0, TIED_TRUST)
 
     def step(
         self,
@@ -196,8 +196,8 @@ class LearnedOptimism:
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
-        """Add the squared errors of both predictions, and replay the gradient field."""
-        # In round 1 both predictions are 0: |g_1|^2 enters both sums and cancels.
+        """Return the state with the squared errors of both predictions added."""
+        # In round 1 both predictions are 0: norm(g_1)^2 enters both sums and cancels in Dv - Ds.
         error = observed - state.replayed_gradient
         replay_error, zero_error = float(error @ error), float(observed @ observed)
         difference = state.difference + replay_error - zero_error
@@ -215,8 +215,8 @@ def trust(rate: float, difference: float, magnitude: float) -> float:
 
     Errors are equal if they differ by rounding only: ``magnitude`` is the sum of both.
     """
-    if abs(difference) <= TIE * magnitude:
-        return TIED
+    if abs(difference) <= TIE_TOLERANCE * magnitude:
+        return TIED_TRUST
     score = rate * difference
     if score >= 0:
         return math.exp(-score) / (1.0 + math.exp(-score))

@@ -20,7 +20,7 @@ class HedgeState(NamedTuple):
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
     cumulative: Annotated[Vector, array("experts", low=0.0)]
-    """Sum of the losses of each expert since the last restart, minus the least of these sums."""
+    """Sum of the losses of each expert since the last restart, minus the smallest such sum."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
@@ -37,7 +37,7 @@ class OptimisticHedge:
         \ell_{s,i} + m_{t+1,i}\big)\Big)
 
     The current rate multiplies the whole cumulative loss (follow the regularised leader, not mirror
-    descent). For all rates that never increase and every expert i
+    descent). For rates that never increase and every expert i
 
     .. math:: \sum_t \langle p_t, \ell_t \rangle - \ell_{t,i} \le \frac{\lambda}{\varepsilon_T}
         + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t -
@@ -79,9 +79,9 @@ class OptimisticHedge:
     def learn(self, state: HedgeState, losses: Vector, gradient_error: float) -> HedgeState:
         """Return the state with the losses l_t of a round added; the weights do not change yet."""
         error = OptimismError(half_range(losses - state.optimism) ** 2, gradient_error)
-        rate, restart = self.rate.step(state.rate, error, self.constants, entropy(state.log_prior))
+        rate, restarts = self.rate.step(state.rate, error, self.constants, entropy(state.log_prior))
         cumulative = (
-            np.zeros_like(losses) if restart else self.rate.decay * state.cumulative + losses
+            np.zeros_like(losses) if restarts else self.rate.decay * state.cumulative + losses
         )
         return state._replace(cumulative=cumulative - cumulative.min(), rate=rate)
 

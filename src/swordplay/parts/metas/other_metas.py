@@ -21,9 +21,9 @@ from swordplay.parts.metas.meta import (
 )
 
 MAX_REGRET = 1e100
-"""Largest saved sum of regrets in the unit of a meta: its square does not overflow."""
-SHARE = 0.01
-"""Default share of FixedShare: the best expert changes once in 100 rounds."""
+"""Largest magnitude of a saved sum of regrets or logarithm: its square does not overflow."""
+DEFAULT_SHARE = 0.01
+"""Default share of FixedShare, for a best expert that changes once in 100 rounds."""
 
 MAX_RATE = 0.5
 """Largest rate of AdaptMLProd and Squint.
@@ -32,21 +32,23 @@ With x a rate times a regret in [-1, 1], ln(1 + x) >= x - x^2 and e^(x - x^2) <=
 x >= -1/2.
 """
 
-QUADRATURE_SQUARES = 1.0
+MAX_QUADRATURE_SQUARES = 1.0
 """Largest V for which the integral of Squint is computed by quadrature.
 
-Below it and ``QUADRATURE_REGRET`` the integrand is so smooth that 32 nodes give the integral to
-rounding. Above either bound the closed form has no cancellation.
+Up to this and ``MAX_QUADRATURE_REGRET`` the integrand is so smooth that 32 nodes give the integral
+up to rounding error. Beyond either limit the closed form has no cancellation.
 """
-QUADRATURE_REGRET = 50.0
+MAX_QUADRATURE_REGRET = 50.0
 """Largest abs(R) for which the integral of Squint is computed by quadrature."""
 
-NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+"""Nodes in [-1, 1] and weights of Gauss-Legendre quadrature."""
 
-ASYMPTOTIC = 25.0
-"""Argument from which erfc is computed by its asymptotic series.
+MIN_ASYMPTOTIC_ARGUMENT = 25.0
+"""Smallest x for which e^(x^2) erfc(x) is computed by its asymptotic series.
 
-Six terms are exact to rounding there. For larger x, e^(x^2) overflows and erfc(x) underflows.
+Its first six terms are exact up to rounding there. For large x, e^(x^2) overflows and erfc(x)
+underflows.
 """
 
 
@@ -62,7 +64,7 @@ class FixedShareState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the losses: the range, or the largest difference so far."""
+    """Unit of the losses: ``range``, or unless that is given the largest difference so far."""
 
 
 @final
@@ -83,7 +85,8 @@ class FixedShare:
         :math:`\alpha` in (0, 1), for a best expert that changes once in :math:`1/\alpha` rounds.
     learning_rate
         :math:`\varepsilon`, for losses in units of ``range``; :math:`\sqrt{8 \alpha (1 +
-        \ln(N/\alpha))}` unless given, which is best where the best expert changes that often.
+        \ln(N/\alpha))}` unless given, which minimises the bound if the best expert changes that
+        often.
     range
         Bound on the differences of the losses of a round (less their optimism), such as D G. Unless
         given it is measured: the largest difference so far.
@@ -95,14 +98,14 @@ class FixedShare:
 
     def __init__(
         self,
-        share: float = SHARE,
+        share: float = DEFAULT_SHARE,
         learning_rate: float | None = None,
         *,
         range: float | None = None,
     ) -> None:
         self.share = arguments.positive("share", share)
         if self.share >= 1:
-            raise ValueError(f"share must be below 1, got {self.share}. Try {SHARE}.")
+            raise ValueError(f"share must be below 1, got {self.share}. Try {DEFAULT_SHARE}.")
         self.learning_rate = (
             None if learning_rate is None else arguments.positive("learning_rate", learning_rate)
         )
@@ -167,8 +170,9 @@ class FixedShare:
 def default_rate(share: float, experts: int) -> float:
     r"""Return the default rate of FixedShare, :math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
 
-    With a change every :math:`1/\alpha` rounds the bound is at most :math:`\alpha (1 +
-    \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round. At this rate its two terms are equal.
+    If the best expert changes every :math:`1/\alpha` rounds, the regret bound is at most
+    :math:`\alpha (1 + \ln(N/\alpha))/\varepsilon + \varepsilon/8` a round. At this rate both terms
+    are equal.
     """
     return math.sqrt(8 * share * (1 + math.log(experts / share)))
 
@@ -187,7 +191,7 @@ class AdaNormalHedgeState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: the range, or the largest difference so far."""
+    """Unit of the regrets: ``range``, or unless that is given the largest difference so far."""
 
 
 @final
@@ -200,7 +204,7 @@ class AdaNormalHedge:
     with regrets :math:`r_{s,i} = \langle p_s, \ell_s \rangle - \ell_{s,i}` in units of ``range``.
     For every expert :math:`R_i \le \sqrt{3 C_i \ln(B/\pi_i)}`,
     :math:`B = 1 + \tfrac32 \sum_j \pi_j (1 + \ln(1 + C_j))`: ``bounds.ada_normal_hedge``. The
-    optimism is stored but not used: no optimistic form of this potential is proved.
+    optimism is stored but not used: no bound is proved for an optimistic form.
 
     Parameters
     ----------
@@ -266,8 +270,8 @@ def log_potential_slope(regrets: Vector, magnitudes: Vector) -> Vector:
 
     Minus infinity where R <= -1.
     """
-    # One published implementation has C - 1 in the second exponent, which divides by 0 in the first
-    # rounds.
+    # Both exponents have the denominator 3 (C + 1). One published implementation has 3 (C - 1) in
+    # the second, which is 0 in the first rounds.
     upper, lower = (
         np.maximum(regrets + shift, 0.0) ** 2 / (3 * (magnitudes + 1)) for shift in (1.0, -1.0)
     )
@@ -292,7 +296,7 @@ class AdaptMLProdState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: the range, or the largest difference so far."""
+    """Unit of the regrets: ``range``, or unless that is given the largest difference so far."""
 
 
 @final
@@ -408,7 +412,7 @@ class SquintState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: the range, or the largest difference so far."""
+    """Unit of the regrets: ``range``, or unless that is given the largest difference so far."""
 
 
 @final
@@ -493,36 +497,38 @@ def log_integral(regret: float, squares: float) -> float:
 
     With :math:`x = \eta \sqrt V - R/(2 \sqrt V)` the integral is :math:`e^{R^2/(4V)} V^{-1/2}
     \int_a^b e^{-x^2} dx`, :math:`a = -R/(2 \sqrt V)`, :math:`b = (V - R)/(2 \sqrt V)`. Where a and
-    b have one sign, the factor in front is multiplied into scaled error functions, which neither
-    overflow nor underflow.
+    b have one sign, the factor :math:`e^{R^2/(4V)} = e^{a^2}` is multiplied into the error
+    functions, so that neither overflows or underflows.
     """
     R, V = float(regret), float(squares)
     # Small V and R: Gauss-Legendre quadrature.
-    if V <= QUADRATURE_SQUARES and abs(R) <= QUADRATURE_REGRET:
-        eta = MAX_RATE * (NODES + 1) / 2
+    if V <= MAX_QUADRATURE_SQUARES and abs(R) <= MAX_QUADRATURE_REGRET:
+        eta = MAX_RATE * (LEGENDRE_NODES + 1) / 2
         exponents = eta * R - eta**2 * V
         largest = float(exponents.max())
-        return largest + math.log(MAX_RATE / 2 * float(NODE_WEIGHTS @ np.exp(exponents - largest)))
+        return largest + math.log(
+            MAX_RATE / 2 * float(LEGENDRE_WEIGHTS @ np.exp(exponents - largest))
+        )
     # V = 0: (e^(R/2) - 1) / R.
     if V == 0:
         return max(R, 0.0) / 2 + math.log(-math.expm1(-abs(R) / 2) / abs(R))
-    root = math.sqrt(V)
-    a, b = -R / (2 * root), (V - R) / (2 * root)
-    log_factor = math.log(math.sqrt(math.pi) / (2 * root))
+    root_V = math.sqrt(V)
+    a, b = -R / (2 * root_V), (V - R) / (2 * root_V)
+    log_factor = math.log(math.sqrt(math.pi) / (2 * root_V))
     last_exponent = R / 2 - V / 4  # eta R - eta^2 V at eta = 1/2, equal to a^2 - b^2
     # 0 <= a <= b: e^(a^2) (erfc(a) - erfc(b)).
     if a >= 0:
         return log_factor + math.log(
             _scaled_erfc(a) - _exp_at_most_1(last_exponent) * _scaled_erfc(b)
         )
-    # a <= b <= 0: the same for -b and -a.
+    # a <= b <= 0: e^(a^2) (erfc(-b) - erfc(-a)).
     if b <= 0:
         return (
             log_factor
             + last_exponent
             + math.log(_scaled_erfc(-b) - _exp_at_most_1(-last_exponent) * _scaled_erfc(-a))
         )
-    # a < 0 < b: no cancellation.
+    # a < 0 < b: e^(a^2) (erf(b) + erf(-a)), a sum without cancellation.
     return log_factor + a * a + math.log(math.erf(b) + math.erf(-a))
 
 
@@ -533,8 +539,9 @@ def _exp_at_most_1(exponent: float) -> float:
 
 def _scaled_erfc(x: float) -> float:
     """Return e^(x^2) erfc(x) for x >= 0."""
-    if x < ASYMPTOTIC:
+    if x < MIN_ASYMPTOTIC_ARGUMENT:
         return math.exp(x * x) * math.erfc(x)
+    # (1 - u + 3 u^2 - 15 u^3 + 105 u^4 - 945 u^5) / (x sqrt(pi)), u = 1 / (2 x^2)
     u = 1 / (2 * x * x)
     return (1 - u * (1 - 3 * u * (1 - 5 * u * (1 - 7 * u * (1 - 9 * u))))) / (
         x * math.sqrt(math.pi)

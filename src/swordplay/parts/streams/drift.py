@@ -1,7 +1,7 @@
 r"""Seeded random streams whose target drifts, with known comparators.
 
 Every generator draws a sequence of comparators :math:`u_t` in a ball and, for each round, a vector
-of features :math:`a_t` of length 1. The target is that of the comparator with noise:
+of features :math:`a_t` of length 1. The target is the prediction of the comparator with noise:
 
 - ``loss="squared"`` or ``"huber"``: :math:`y_t = \langle a_t, u_t \rangle + \text{noise} \cdot
   z_t`, z standard normal;
@@ -14,7 +14,7 @@ of all generators:
 rounds, dim
     T and d.
 radius
-    Radius of the ball around the origin that is the domain.
+    Radius of the domain, a ball around the origin.
 noise
     Standard deviation of the targets, or share of flipped labels.
 loss, threshold
@@ -73,12 +73,12 @@ def rotation(
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim, least=2)
     rng, domain = _generator(seed), Ball(d, radius)
     angles = 2 * np.pi * arguments.real("turns", turns) * np.arange(T) / T
-    plane = np.linalg.qr(rng.normal(size=(d, 2)))[0]
+    plane_basis = np.linalg.qr(rng.normal(size=(d, 2)))[0]  # orthonormal columns, shape (d, 2)
     comparators = (
         COMPARATOR_RADIUS
         * domain.radius
         * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        @ plane.T
+        @ plane_basis.T
     )
     return _with_targets(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
@@ -150,7 +150,7 @@ def noise_then_jumps(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Return a stream of noise with a constant comparator, then of jumps without noise.
+    """Return a stream of noise around a constant comparator, then of jumps without noise.
 
     Small steps are best in the first half, large ones in the second.
 
@@ -163,13 +163,15 @@ def noise_then_jumps(
     noise
         Noise of the first half; the second has none. At most 1 for the logistic loss.
     """
-    T, d, noisy, quiet, rng, domain = _halves(rounds, dim, radius, seed)
-    constant_half = np.repeat(_random_points(rng, domain, 1), noisy, axis=0)
+    T, d, noisy_rounds, quiet_rounds, rng, domain = _halves(rounds, dim, radius, seed)
+    constant_half = np.repeat(_random_points(rng, domain, 1), noisy_rounds, axis=0)
     comparators = np.concatenate(
-        [constant_half, _jumping(rng, domain, quiet, arguments.integer("every", every))]
+        [constant_half, _jumping(rng, domain, quiet_rounds, arguments.integer("every", every))]
     )
-    levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy, quiet])
-    return _with_targets(rng, domain, comparators, _directions(rng, T, d), levels, loss, threshold)
+    noise_levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy_rounds, quiet_rounds])
+    return _with_targets(
+        rng, domain, comparators, _directions(rng, T, d), noise_levels, loss, threshold
+    )
 
 
 def jumps_then_noise(
@@ -183,7 +185,7 @@ def jumps_then_noise(
     threshold: float = 1.0,
     seed: int = 0,
 ) -> PlantedStream:
-    """Return a stream of jumps without noise, then of noise with a constant comparator.
+    """Return a stream of jumps without noise, then of noise around a constant comparator.
 
     Large steps are best in the first half, small ones in the second.
 
@@ -196,18 +198,18 @@ def jumps_then_noise(
     noise
         Noise of the second half; the first has none. At most 1 for the logistic loss.
     """
-    T, d, quiet, noisy, rng, domain = _halves(rounds, dim, radius, seed)
-    jumping_half = _jumping(rng, domain, quiet, arguments.integer("every", every))
+    T, d, quiet_rounds, noisy_rounds, rng, domain = _halves(rounds, dim, radius, seed)
+    jumping_half = _jumping(rng, domain, quiet_rounds, arguments.integer("every", every))
     constant_half = np.repeat(
-        jumping_half[-1:] if quiet else _random_points(rng, domain, 1), noisy, axis=0
+        jumping_half[-1:] if quiet_rounds else _random_points(rng, domain, 1), noisy_rounds, axis=0
     )
-    levels = np.repeat([0.0, _noise_level(noise, loss)], [quiet, noisy])
+    noise_levels = np.repeat([0.0, _noise_level(noise, loss)], [quiet_rounds, noisy_rounds])
     return _with_targets(
         rng,
         domain,
         np.concatenate([jumping_half, constant_half]),
         _directions(rng, T, d),
-        levels,
+        noise_levels,
         loss,
         threshold,
     )
@@ -272,7 +274,8 @@ def _random_points(rng: np.random.Generator, domain: Ball, count: int) -> Matrix
 
 def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:
     """Return comparators that jump to a random point every ``every`` rounds, ``(rounds, d)``."""
-    points = _random_points(rng, domain, -(-rounds // every))
+    segments = -(-rounds // every)  # rounded up
+    points = _random_points(rng, domain, segments)
     return np.repeat(points, every, axis=0)[:rounds]
 
 
@@ -297,17 +300,17 @@ def _with_targets(
     threshold: float,
 ) -> PlantedStream:
     """Return the stream whose targets are the predictions of the comparators with noise."""
-    levels = (
+    noise_levels = (
         noise
         if isinstance(noise, np.ndarray)
         else np.full(len(comparators), _noise_level(noise, loss))
     )
     predictions = np.einsum("ij,ij->i", features, comparators)
     if loss == "logistic":
-        is_flipped = rng.random(len(predictions)) < levels
+        is_flipped = rng.random(len(predictions)) < noise_levels
         targets = ((predictions > 0) ^ is_flipped).astype(np.float64)
     else:
-        targets = predictions + levels * rng.normal(size=len(predictions))
+        targets = predictions + noise_levels * rng.normal(size=len(predictions))
     return PlantedStream(
         features, targets, loss, domain=domain, comparators=comparators, threshold=threshold
     )

@@ -17,7 +17,7 @@ LossName = Literal["squared", "logistic", "huber"]
 """Losses for which :class:`PlantedStream` has comparators."""
 
 DENSE_ENTRIES = 1 << 22
-"""Number of entries of a sparse table that are converted to a dense array at a time."""
+"""Number of entries of the blocks in which a sparse table is converted to dense arrays."""
 
 _FAMILIES: dict[str, type[LinearLoss]] = {
     "squared": SquaredLoss,
@@ -29,12 +29,13 @@ _FAMILIES: dict[str, type[LinearLoss]] = {
 _SLOPE_OF_VALUE: dict[str, Callable[[Vector, float], Vector]] = {
     "squared": lambda values, threshold: np.sqrt(2.0 * values),  # |r| from r^2 / 2
     "huber": lambda values, threshold: np.minimum(np.sqrt(2.0 * values), threshold),
-    "logistic": lambda values, threshold: -np.expm1(-values),  # the share of the wrong label
+    # 1 - e^-value: the probability that was given to the other label
+    "logistic": lambda values, threshold: -np.expm1(-values),
 }
-"""For each family |φ'| as a function of the value of φ (and of the threshold of Huber's loss)."""
+"""|φ'| as a function of the value of φ, and of the threshold of the Huber loss; by loss name."""
 
-NORM_ROWS = 1024
-"""Number of sparse rows whose squares are in memory at once."""
+ROWS_PER_BLOCK = 1024
+"""Number of sparse rows whose entries are squared at a time."""
 
 BATCHED_LOSSES = (SquaredLoss, LogisticLoss, HuberLoss)
 """Losses whose φ accepts an array of targets beside an array of predictions."""
@@ -115,7 +116,7 @@ class LinearStream:
         if on_bad == "skip" and bad.any():
             self.features, self.targets = self.features[~bad], self.targets[~bad]
         elif bad.any():
-            raise ValueError(self._complaint(int(bad.argmax())))
+            raise ValueError(self._bad_row_message(int(bad.argmax())))
 
     def __repr__(self) -> str:
         return f"LinearStream(rounds={len(self)}, dim={self.dim}, loss={self.loss!r})"
@@ -152,7 +153,7 @@ class LinearStream:
         """Largest smoothness L of a round; infinite for the pinball loss."""
         if np.isinf(self.family.curvature):
             return np.inf
-        return self.family.curvature * float(self._squared_norms().max(initial=0.0))
+        return self.family.curvature * float(self.squared_norms().max(initial=0.0))
 
     def gradient_bound(self, domain: Domain) -> float:
         r"""Largest norm G of a gradient of any round at any point of the domain.
@@ -162,22 +163,26 @@ class LinearStream:
         The value is exact: a convex φ is steepest at an end of the range of predictions, and the
         support function of the domain gives both ends.
         """
-        low, high = np.empty(len(self)), np.empty(len(self))
-        step = max(1, DENSE_ENTRIES // self.dim)
-        for start in range(0, len(self), step):
-            block = slice(start, start + step)
+        low, high = np.empty(len(self)), np.empty(len(self))  # of the predictions <a_t, x>
+        block_length = max(1, DENSE_ENTRIES // self.dim)
+        for start in range(0, len(self), block_length):
+            block = slice(start, start + block_length)
             rows = self.features[block]
             dense = np.asarray(rows.toarray() if self.sparse else rows, dtype=np.float64)
             low[block], high[block] = -domain.support(-dense), domain.support(dense)
-        steepest = np.maximum(np.abs(self._each("slope", low)), np.abs(self._each("slope", high)))
-        return float((steepest * np.sqrt(self._squared_norms())).max(initial=0.0))
+        steepest_slopes = np.maximum(
+            np.abs(self._evaluate("slope", low)), np.abs(self._evaluate("slope", high))
+        )
+        return float((steepest_slopes * np.sqrt(self.squared_norms())).max(initial=0.0))
 
     def squared_norms(self) -> Vector:
         r""":math:`\|a_t\|^2`, shape ``(T,)``."""
-        return self._squared_norms()
+        if self.sparse:
+            return _sparse_squared_norms(self.features)
+        return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
 
     def steepest(self, losses: Vector, squared_norms: Vector, predictions: Vector) -> float:
-        """Largest norm of a gradient at decisions with these losses and predictions.
+        """Largest norm of a gradient at decisions, from their losses and predictions.
 
         The slope of φ is computed from the value of φ; for the pinball loss, whose value does not
         determine the slope, from the prediction.
@@ -188,7 +193,7 @@ class LinearStream:
             f_t(x_t), squared norms of the rows, and predictions of the decisions, shapes ``(T,)``.
         """
         if self.loss == "pinball":
-            slopes = np.abs(self._each("slope", predictions))
+            slopes = np.abs(self._evaluate("slope", predictions))
         else:
             slopes = _SLOPE_OF_VALUE[self.loss](
                 np.asarray(losses, dtype=np.float64), self.threshold
@@ -213,9 +218,9 @@ class LinearStream:
 
     def values_of(self, predictions: Array) -> Vector:
         """φ(z_t, y_t) for predictions z_t of shape ``(T,)``."""
-        return self._each("phi", predictions)
+        return self._evaluate("phi", predictions)
 
-    def _each(self, method: Literal["phi", "slope"], predictions: Array) -> Vector:
+    def _evaluate(self, method: Literal["phi", "slope"], predictions: Array) -> Vector:
         """Return the values or slopes of φ at one prediction per round, shape ``(T,)``."""
         all_rounds = self.family.trusted(np.ones(1), 0.0, **self._settings).with_targets(
             self.targets
@@ -224,15 +229,11 @@ class LinearStream:
         return function(predictions)
 
     def _row(self, t: int) -> Vector:
+        """Return a_t as a dense read-only array, shape ``(d,)``."""
         row = self.features[[t]].toarray()[0] if self.sparse else self.features[t]
-        clean = np.asarray(row, dtype=np.float64).view()
-        clean.flags.writeable = False  # a view of the user's table
-        return clean
-
-    def _squared_norms(self) -> Vector:
-        if self.sparse:
-            return _squared_norms_of(self.features)
-        return np.asarray(np.einsum("ij,ij->i", self.features, self.features, dtype=np.float64))
+        view = np.asarray(row, dtype=np.float64).view()
+        view.flags.writeable = False  # it may share memory with the user's table
+        return view
 
     def _bad_rows(self) -> NDArray[np.bool_]:
         """Mask of the rows that are not finite or whose target is not a label."""
@@ -241,11 +242,11 @@ class LinearStream:
             bad |= ~np.isin(self.targets, (0.0, 1.0))
         if not self.sparse:
             return np.asarray(bad | ~np.isfinite(self.features).all(axis=1))
-        entries = np.repeat(np.arange(len(bad)), np.diff(self.features.indptr))
-        bad[entries[~np.isfinite(self.features.data)]] = True
+        row_of_entry = np.repeat(np.arange(len(bad)), np.diff(self.features.indptr))
+        bad[row_of_entry[~np.isfinite(self.features.data)]] = True
         return np.asarray(bad)
 
-    def _complaint(self, row: int) -> str:
+    def _bad_row_message(self, row: int) -> str:
         """Return the error message for a bad row."""
         entries = self._row(row)
         if not np.isfinite(entries).all():
@@ -287,7 +288,7 @@ class PlantedStream(LinearStream):
         comparators: Any,
         threshold: float = 1.0,
     ) -> None:
-        arguments.one_of("loss", loss, get_args(LossName))  # not the pinball loss
+        arguments.one_of("loss", loss, get_args(LossName))  # refuses the pinball loss
         super().__init__(features, targets, loss, threshold=threshold)
         self.domain = domain
         self.comparators: Matrix = arguments.array("comparators", comparators, ndim=2)
@@ -314,40 +315,41 @@ class LinearRounds:
         :math:`a_t` as rows, shape ``(T, d)``: dense, or scipy CSR.
     targets
         :math:`y_t`, shape ``(T,)``, or ``(B, m)`` for B blocks of m rounds.
-    family
-        Any one of the losses; its φ is used for all.
+    loss
+        One of the losses, no matter which: only its φ is used, with the targets of all.
     """
 
     features: Any
     targets: Array
-    family: LinearLoss
+    loss: LinearLoss
 
     @classmethod
     def of_stream(cls, stream: LinearStream) -> LinearRounds:
-        """The rounds of a stream, which must have at least one."""
+        """Return the rounds of a stream, which must have at least one."""
         features = stream.features.astype(np.float64) if stream.sparse else stream.features
         return cls(features, stream.targets, next(iter(stream[:1])))
 
     @classmethod
     def of_losses(cls, losses: Sequence[Loss]) -> LinearRounds | None:
-        """The losses of a list, or None if they differ in class, dimension or settings."""
+        """Return losses as arrays; None if they differ in class, dimension or threshold."""
         first = losses[0]
         if not isinstance(first, BATCHED_LOSSES):
             return None
         if any(type(loss) is not type(first) for loss in losses):
             return None
-        # because their type was just compared
-        alike: list[LinearLoss] = list(losses)  # type: ignore[arg-type]
-        if any(loss.dim != first.dim or _settings(loss) != _settings(first) for loss in alike):
+        # mypy does not follow the comparison of types above
+        rounds: list[LinearLoss] = list(losses)  # type: ignore[arg-type]
+        threshold = _threshold(first)
+        if any(loss.dim != first.dim or _threshold(loss) != threshold for loss in rounds):
             return None
-        features = np.array([loss.features for loss in alike])
-        return cls(features, np.array([loss.target for loss in alike]), first)
+        features = np.array([loss.features for loss in rounds])
+        return cls(features, np.array([loss.target for loss in rounds]), first)
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def __getitem__(self, rows: slice) -> LinearRounds:
-        return LinearRounds(self.features[rows], self.targets[rows], self.family)
+        return LinearRounds(self.features[rows], self.targets[rows], self.loss)
 
     @property
     def dim(self) -> int:
@@ -362,35 +364,36 @@ class LinearRounds:
     def dense(self) -> LinearRounds:
         """Return the rounds with the features as a dense array."""
         return (
-            LinearRounds(self.features.toarray(), self.targets, self.family)
-            if self.sparse
-            else self
+            LinearRounds(self.features.toarray(), self.targets, self.loss) if self.sparse else self
         )
 
     def predictions(self, points: Vector | Matrix) -> Vector:
         r""":math:`\langle a_t, x_t \rangle` at points ``(T, d)``, or at one point ``(d,)``."""
         return (
-            np.asarray(self.features @ points) if points.ndim == 1 else inner(self.features, points)
+            np.asarray(self.features @ points)
+            if points.ndim == 1
+            else row_products(self.features, points)
         )
 
     def values(self, predictions: Array) -> Array:
         """φ(z_t, y_t) of each round, shape ``(T,)``."""
-        return self.family.with_targets(self.targets).phi(predictions)
+        return self.loss.with_targets(self.targets).phi(predictions)
 
     def slopes(self, predictions: Array) -> Array:
         """Derivative of φ in z_t of each round, shape ``(T,)``."""
-        return self.family.with_targets(self.targets).slope(predictions)
+        return self.loss.with_targets(self.targets).slope(predictions)
 
 
-def inner(left: Any, right: Any) -> Vector:
+def row_products(left: Any, right: Any) -> Vector:
     """Inner product of each row of ``left`` with the same row of ``right``, dense or sparse."""
     if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", left, right))
-    sparse, other = (right, left) if isinstance(left, np.ndarray) else (left, right)
-    return np.asarray(sparse.multiply(other).sum(axis=1), dtype=np.float64).ravel()
+    sparse_rows, other_rows = (right, left) if isinstance(left, np.ndarray) else (left, right)
+    return np.asarray(sparse_rows.multiply(other_rows).sum(axis=1), dtype=np.float64).ravel()
 
 
-def _settings(loss: LinearLoss) -> float | None:
+def _threshold(loss: LinearLoss) -> float | None:
+    """Return the threshold of a Huber loss, the only setting of ``BATCHED_LOSSES``."""
     return loss.threshold if isinstance(loss, HuberLoss) else None
 
 
@@ -404,7 +407,7 @@ def _rows_and_columns(shape: tuple[int, ...]) -> tuple[int, int]:
 def _real_csr(value: Any) -> Any:
     """Convert a scipy matrix to CSR with floats, and check its indices.
 
-    Scipy does not check indices; a wrong one would let the engine read outside of its arrays.
+    scipy does not check indices; with a wrong one the engine would read outside of its arrays.
     """
     arguments.check_sparse_indices("features", value)
     rows = value.tocsr()
@@ -417,7 +420,7 @@ def _real_csr(value: Any) -> Any:
 
 
 def _real_table(value: Any) -> Any:
-    """Check that features are real numbers; doubles and single precision are not copied."""
+    """Check that features are real numbers; arrays of float64 and float32 are not copied."""
     raw = arguments.without_mask("features", value)
     if raw.dtype.kind not in "fiub":
         raise TypeError(
@@ -440,18 +443,19 @@ def _real_column(value: Any) -> Vector:
     return np.asarray(raw, dtype=np.float64)
 
 
-def _squared_norms_of(table: Any) -> Vector:
+def _sparse_squared_norms(table: Any) -> Vector:
     """Squared norm of each row of a CSR matrix."""
     if not table.has_canonical_format:  # duplicate entries are summed before they are squared
         table = table.copy()
         table.sum_duplicates()
     norms = np.zeros(table.shape[0])
     row_starts = table.indptr
-    # Blocks of rows: the squares of a block stay in the cache of the processor.
-    for start in range(0, len(norms), NORM_ROWS):
-        stop = min(start + NORM_ROWS, len(norms))
+    # The squares of one block of rows stay in the cache of the processor.
+    for start in range(0, len(norms), ROWS_PER_BLOCK):
+        stop = min(start + ROWS_PER_BLOCK, len(norms))
         entries = table.data[row_starts[start] : row_starts[stop]]
-        # reduceat needs a start below the end of the entries: rows without entries are left out.
+        # np.add.reduceat sums between consecutive starts; it gets no row without entries, for
+        # which it would return a wrong sum.
         nonempty = start + np.flatnonzero(np.diff(row_starts[start : stop + 1]))
         if len(nonempty):
             with np.errstate(over="ignore"):  # learners refuse rows of an infinite norm

@@ -26,9 +26,11 @@ def gradual(T: int) -> PlantedStream:
     T = arguments.integer("T", T)
     T += 1 - T % 2
     t = np.arange(1, T + 1)
-    slopes = 0.5 - (t - 1) / T
-    best = np.where(t <= (T + 1) // 2, 1.0, -1.0)
-    return PlantedStream(slopes[:, None], np.ones(T), domain=Ball(1), comparators=best[:, None])
+    coefficients = 0.5 - (t - 1) / T
+    comparators = np.where(t <= (T + 1) // 2, 1.0, -1.0)
+    return PlantedStream(
+        coefficients[:, None], np.ones(T), domain=Ball(1), comparators=comparators[:, None]
+    )
 
 
 def alternating(T: int) -> PlantedStream:
@@ -41,6 +43,11 @@ def alternating(T: int) -> PlantedStream:
     T = arguments.integer("T", T)
     T += T % 2
     t = np.arange(1, T + 1)
-    slopes = np.where(t % 2 == 1, 1.0, 0.5)
-    best = np.where(t <= T // 2, 1.0, -1.0)
-    return PlantedStream(slopes[:, None], slopes * best, domain=Ball(1), comparators=best[:, None])
+    coefficients = np.where(t % 2 == 1, 1.0, 0.5)
+    comparators = np.where(t <= T // 2, 1.0, -1.0)
+    return PlantedStream(
+        coefficients[:, None],
+        coefficients * comparators,
+        domain=Ball(1),
+        comparators=comparators[:, None],
+    )

@@ -6,9 +6,9 @@ P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``docs/theory.md
 :func:`~swordplay.theory.bounds.theorem.theorem` checks ``assumptions``.
 
 The bounds of SAOL, CBCE and SACS hold on any interval of rounds. The interval is cut into
-intervals of the learner's cover. On each of them, of n rounds, the meta's regret to the expert that
-began there is bounded, and the regret of that expert to any fixed decision is at most
-:math:`\tfrac32 D G \sqrt n`.
+intervals of the learner's cover, at the start of each of which an expert begins. On an interval of
+n rounds the meta's regret to its expert is bounded, and the regret of this expert to any fixed
+decision is at most :math:`\tfrac32 D G \sqrt n`.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def ader(
     """
     D, G, P, T = diameter, gradient_bound, path_length, horizon
     k = _ader_expert(D, P)
-    meta = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
-    return _ader_expert_regret(D, G, P, T) + meta
+    meta_regret = G * D * math.sqrt(2 * T) / 2 * (1 + 2 * math.log(k + 1))
+    return _ader_expert_regret(D, G, P, T) + meta_regret
 
 
 @theorem
@@ -127,7 +127,7 @@ def ader_true_losses(
         + 1)\big], \qquad k = \Big\lfloor \tfrac12 \log_2\big(1 + \tfrac{4 P_T}{7 D}\big)
         \Big\rfloor + 1
 
-    The meta's part is half of that of :func:`ader`: values of one loss differ by at most D G,
+    The second term is half as large as in :func:`ader`: values of one loss differ by at most D G,
     surrogate losses by 2 D G.
 
     References
@@ -136,8 +136,8 @@ def ader_true_losses(
     """
     D, G, P, T = diameter, gradient_bound, path_length, horizon
     k = _ader_expert(D, P)
-    meta = G * D * math.sqrt(2 * T) / 4 * (1 + 2 * math.log(k + 1))
-    return _ader_expert_regret(D, G, P, T) + meta
+    meta_regret = G * D * math.sqrt(2 * T) / 4 * (1 + 2 * math.log(k + 1))
+    return _ader_expert_regret(D, G, P, T) + meta_regret
 
 
 @theorem
@@ -240,7 +240,7 @@ def metagrad(
 
     over its grid of rates, with :math:`\kappa = 1` and :math:`V = \sum \langle g_t, y_t - u
     \rangle^2`, or :math:`\kappa = d` and :math:`V = \sum_{t,j} g_{t,j}^2 (y_{t,j} - u_j)^2` if
-    ``diagonal``. ``diameter`` is that of the ball where the experts live, c its centre,
+    ``diagonal``. ``diameter`` is D of the ball in which the experts live, c its centre,
     ``distance`` is :math:`\|u - c\|`, ``deviation`` is V; :math:`g_t` and :math:`y_t` are the
     gradients and decisions in that ball.
 
@@ -314,7 +314,7 @@ def cbce(
 
     over a chain of intervals J, the last one cut off, that began in rounds :math:`\tau`, counted
     from 1. The left side is a lower bound on the wealth of the betting expert, the right side an
-    upper bound on that of all experts together. Jun et al. round this up to :math:`\sqrt{n (7 \ln t
+    upper bound on the wealth of all experts. Jun et al. round this up to :math:`\sqrt{n (7 \ln t
     + 5)}`.
 
     References
@@ -368,7 +368,7 @@ def sacs(
 def aligator(
     *, width: Positive, last: PositiveInt, assumptions: Assumptions | None = None
 ) -> float:
-    r"""Bound on the excess of Aligator's squared error over that of an interval's running mean.
+    r"""Bound on Aligator's squared error less the squared error of an interval's running mean.
 
     .. math:: \sum_{t \in J} (x_t - y_t)^2 - (\bar y_{J,t} - y_t)^2 \le 2 b^2 \ln(2 s)
 

@@ -3,7 +3,7 @@ r"""Bounds of Sword_var, Sword_small and Sword_best: Theorems 3, 5 and 7.
 In the formulas D is the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D
 P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``tuning="safe"`` gives the bound
 of the library's default pools and rates, which holds with every constant; ``tuning="paper"`` gives
-that of the paper's pools and fixed rates. The decorator
+the bound of the paper's pools and fixed rates. The decorator
 :func:`~swordplay.theory.bounds.theorem.theorem` checks ``assumptions``.
 """
 

@@ -21,7 +21,7 @@ PositiveInt = Annotated[int, arguments.integer]
 NonNegativeInt = Annotated[int, functools.partial(arguments.integer, least=0)]
 """A whole number of at least 0."""
 Tuning = Literal["safe", "paper"]
-"""Which constants a bound is for: the library's defaults, or the paper's own pools and rates."""
+"""``"safe"``: for the library's default pools and rates; ``"paper"``: for the paper's own."""
 
 Check = Callable[[str, Any], Any]
 """Takes name and value of an argument; returns the converted value or raises an error."""

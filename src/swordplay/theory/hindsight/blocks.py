@@ -48,7 +48,7 @@ MAX_BLOCKS_PER_ROUND = 0.4
 CHAIN_GAP = 0.5
 """Gap to which the chain of blocks is solved, as a fraction of the target gap."""
 COARSE_CHAIN_GAP = 1e-3
-"""Gap to which the chain is solved while this is larger: a fraction of the best gap so far."""
+"""Gap to which the chain of blocks is solved at first, as a fraction of the best gap so far."""
 SHORTEST_MOVE = 1e-4
 """Smallest move, in diameters, at which a block begins when the next penalty is solved."""
 SPLITS_PER_BLOCK = 4
@@ -96,8 +96,8 @@ def solve(
         if best.gap <= target_gap or len(starts) > MAX_BLOCKS_PER_ROUND * rounds:
             break
         blocks = BlockLosses(losses, starts)
-        block_target = max(CHAIN_GAP * target_gap, COARSE_CHAIN_GAP * best.gap)
-        block_solution = interior_point.solve(blocks, coordinates, penalty, block_target)
+        chain_gap = max(CHAIN_GAP * target_gap, COARSE_CHAIN_GAP * best.gap)
+        block_solution = interior_point.solve(blocks, coordinates, penalty, chain_gap)
         points, duals = _points_and_duals(blocks, block_solution)
         best = best.combine_best(
             solution_of_points(losses, coordinates, penalty, points, clip_duals(duals, penalty))
@@ -140,6 +140,7 @@ def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Ma
         -stationarity_residuals(blocks.sum_rows(gradients), block_solution.duals)
         / blocks.lengths[:, None]
     )
+    # Stationarity inside of a block: z_{t+1} = z_t + gradients of round t.
     sums = np.cumsum(gradients + blocks.spread_to_rows(constraint_gradients), axis=0)
     # For each block: the sum of all rounds before it, and the dual variable of the move into it.
     sums_before = np.concatenate([zero_row, sums[blocks.starts[1:] - 1]])

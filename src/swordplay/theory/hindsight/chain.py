@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
-from swordplay.theory.hindsight.cones import row_dots
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight.duality import stationarity_residuals
 
 MAX_STORED_NUMBERS = 1 << 27
@@ -46,12 +46,12 @@ class Hessians:
 
     def multiply(self, points: Matrix) -> Matrix:
         """H_t times row t of ``points`` for each round t, shape ``(T, n)``."""
-        feature_part = (self.feature_weights * row_dots(self.features, points))[
+        feature_part = (self.feature_weights * row_products(self.features, points))[
             :, None
         ] * self.features
         ball_part = (
             self.identity_weights[:, None] * points
-            + row_dots(self.ball_directions, points)[:, None] * self.ball_directions
+            + row_products(self.ball_directions, points)[:, None] * self.ball_directions
         )
         half_space_part = (self.normal_weights * (points @ self.normals.T)) @ self.normals
         matrix_part = (self.matrices @ points[:, :, None])[..., 0] if len(self.matrices) else 0.0
@@ -68,7 +68,7 @@ class MoveMatrices(NamedTuple):
 
     def multiply(self, duals: Matrix) -> Matrix:
         """C_t z_t for each move, where the rows of ``duals`` are z_t, shape ``(T - 1, n)``."""
-        direction_part = row_dots(self.directions, duals)[:, None] * self.directions
+        direction_part = row_products(self.directions, duals)[:, None] * self.directions
         return np.asarray(self.scales[:, None] * duals + direction_part)
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
+from swordplay.parts.streams.linear import row_products
 
 MIN_BOUNDARY_DISTANCE = 1e-16
 """Smallest distance to the boundary of a cone, relative to the head; smaller is rounding error."""
@@ -43,7 +44,9 @@ class ConePairs(ABC):
     def product_sum(self) -> float:
         """Sum of the inner products of primal and dual points."""
         return float(
-            (self.primal.head * self.dual.head + row_dots(self.primal.tail, self.dual.tail)).sum()
+            (
+                self.primal.head * self.dual.head + row_products(self.primal.tail, self.dual.tail)
+            ).sum()
         )
 
     @property
@@ -115,7 +118,7 @@ class NumberPairs(ABC):
         r"""Steps of the multipliers that make all products ``mu`` if no slack moves.
 
         :math:`(\mu - \Delta s \, \Delta \nu) / s - \nu` with slacks s and multipliers ν. The
-        second-order term is 0 for the predictor, and that of the predictor for the corrector.
+        second-order term is 0 for the predictor; the corrector takes it from the predictor's steps.
         """
         last_step = self._last_step
         second_order = 0.0 if last_step is None else last_step.slacks * last_step.multipliers
@@ -124,8 +127,8 @@ class NumberPairs(ABC):
     def _store_step(self, slack_steps: Array, fixed_multiplier_steps: Array) -> float:
         """Store a step; return the largest multiple of it that keeps all numbers positive.
 
-        ``fixed_multiplier_steps`` are those of :meth:`_multiplier_steps`, for slacks that do not
-        move; the part that the steps of the slacks add is computed here.
+        ``fixed_multiplier_steps`` is the result of :meth:`_multiplier_steps`, for slacks that do
+        not move. The part that the steps of the slacks add is computed here.
         """
         multiplier_steps = fixed_multiplier_steps - self.multipliers * slack_steps / self.slacks
         self._last_step = NumberStep(slack_steps, multiplier_steps)
@@ -196,30 +199,32 @@ class NesterovToddScaling:
 
     def multiply(self, x: ConePoints) -> ConePoints:
         """W x."""
-        along = row_dots(self.w.tail, x.tail)
-        head = self.w.head * x.head + along
-        tail = x.tail + (x.head + along / (1.0 + self.w.head))[:, None] * self.w.tail
+        tail_product = row_products(self.w.tail, x.tail)
+        head = self.w.head * x.head + tail_product
+        tail = x.tail + (x.head + tail_product / (1.0 + self.w.head))[:, None] * self.w.tail
         return ConePoints(self.eta * head, self.eta[:, None] * tail)
 
     def solve(self, x: ConePoints) -> ConePoints:
         r""":math:`W^{-1} x`."""
-        along = row_dots(self.w.tail, x.tail)
-        head = self.w.head * x.head - along
-        tail = x.tail + (along / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
+        tail_product = row_products(self.w.tail, x.tail)
+        head = self.w.head * x.head - tail_product
+        tail = x.tail + (tail_product / (1.0 + self.w.head) - x.head)[:, None] * self.w.tail
         return ConePoints(head / self.eta, tail / self.eta[:, None])
 
     def multiply_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^2 x` for points with heads of 0; :math:`W^2 = \eta^2 (2 w w^\top - J)`."""
-        square, along = self.eta**2, 2.0 * row_dots(self.w.tail, tails)
+        eta_squared, twice_product = self.eta**2, 2.0 * row_products(self.w.tail, tails)
         return ConePoints(
-            square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+            eta_squared * twice_product * self.w.head,
+            eta_squared[:, None] * (tails + twice_product[:, None] * self.w.tail),
         )
 
     def solve_twice(self, tails: Matrix) -> ConePoints:
         r""":math:`W^{-2} x` for points with heads of 0."""
-        square, along = self.eta**-2, 2.0 * row_dots(self.w.tail, tails)
+        inverse_eta_squared, twice_product = self.eta**-2, 2.0 * row_products(self.w.tail, tails)
         return ConePoints(
-            -square * along * self.w.head, square[:, None] * (tails + along[:, None] * self.w.tail)
+            -inverse_eta_squared * twice_product * self.w.head,
+            inverse_eta_squared[:, None] * (tails + twice_product[:, None] * self.w.tail),
         )
 
     def corrector(self, mu: float, dual_step: ConePoints) -> ConePoints:
@@ -243,7 +248,7 @@ class NesterovToddScaling:
         )
         # Divide mu e - second_order by λ, then subtract (λ o λ) / λ = λ.
         head, tail = mu - second_order.head, -second_order.tail
-        x0 = (lam.head * head - row_dots(lam.tail, tail)) / _determinant(lam)
+        x0 = (lam.head * head - row_products(lam.tail, tail)) / _determinant(lam)
         return ConePoints(
             x0 - lam.head, (tail - x0[:, None] * lam.tail) / lam.head[:, None] - lam.tail
         )
@@ -268,20 +273,15 @@ class _NormalizedPoints:
         # In the frame in which the normalized point x is (1, 0), the step is (along, across). It
         # leaves the cone at the rate |across| - along.
         x = self.points
-        along = (x.head * step.head - row_dots(x.tail, step.tail)) / self.root_determinant
+        along = (x.head * step.head - row_products(x.tail, step.tail)) / self.root_determinant
         factor = (along + step.head / self.root_determinant) / (1.0 + x.head)
         across = step.tail / self.root_determinant[:, None] - factor[:, None] * x.tail
         return float((row_norms(across) - along).max(initial=0.0))
 
 
-def row_dots(left: Array, right: Array) -> Vector:
-    """Inner product of row i of ``left`` with row i of ``right`` for each i, shape ``(N,)``."""
-    return np.asarray(np.einsum("ij,ij->i", left, right))
-
-
 def row_norms(rows: Array) -> Vector:
     """Euclidean norm of each row, shape ``(N,)``."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))
+    return np.sqrt(row_products(rows, rows))
 
 
 def _determinant(x: ConePoints) -> Vector:
@@ -294,7 +294,7 @@ def _determinant(x: ConePoints) -> Vector:
 
 def _dot(x: ConePoints, y: ConePoints) -> Vector:
     """Inner product of each pair of points."""
-    return np.asarray(x.head * y.head + row_dots(x.tail, y.tail))
+    return np.asarray(x.head * y.head + row_products(x.tail, y.tail))
 
 
 def _jordan_product(x: ConePoints, y: ConePoints) -> ConePoints:

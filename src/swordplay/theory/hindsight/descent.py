@@ -19,8 +19,8 @@ from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import SquaredLoss, gradient_of
 from swordplay.parts.streams import LinearStream
-from swordplay.parts.streams.linear import LinearRounds
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.parts.streams.linear import LinearRounds, row_products
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.losses_in_domain import require_dim, require_nonempty
 from swordplay.theory.variation_quadratic import as_quadratic
 
@@ -40,7 +40,7 @@ class Minima(NamedTuple):
     gaps: Vector
     """Largest amount by which each function may exceed its minimum at its point, ``(B,)``."""
     is_within_tolerance: bool
-    """Whether every gap is within its target."""
+    """Whether every gap is within its target, up to rounding."""
 
 
 def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) -> Minima:
@@ -89,35 +89,36 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
         if not len(unfinished):
             break
         y_gradients = sums.gradients(y)
-        stepped = domain.project(y - y_gradients / L[:, None])
-        stepped_gradients = sums.gradients(stepped)
+        next_x = domain.project(y - y_gradients / L[:, None])
+        next_gradients = sums.gradients(next_x)
         # L is too small if the slope along the step rises by more than L |step|, beyond rounding.
-        step = stepped - y
+        step = next_x - y
         step_length = row_norms(step)
         rounding = ROUNDING * row_norms(y_gradients) * step_length
-        is_steep = (
-            row_dots(stepped_gradients - y_gradients, step)
+        is_L_too_small = (
+            row_products(next_gradients - y_gradients, step)
             > L * step_length**2 * (1.0 + ROUNDING) + rounding
         )
-        L = np.where(is_steep, 2.0 * L, L)
+        L = np.where(is_L_too_small, 2.0 * L, L)
 
         # Finished functions keep their result, so that no result depends on the other functions.
-        new_gaps = gaps(domain, stepped, stepped_gradients)
+        new_gaps = gaps(domain, next_x, next_gradients)
         is_better = (new_gaps < best_gaps[unfinished]) & (
             best_gaps[unfinished] > target_gaps[unfinished]
         )
-        best_points[unfinished[is_better]] = stepped[is_better]
+        best_points[unfinished[is_better]] = next_x[is_better]
         best_gaps[unfinished[is_better]] = new_gaps[is_better]
 
-        is_uphill = row_dots(y - stepped, stepped - x) > 0
-        momentum = np.where(is_uphill | is_steep, 1.0, momentum)
+        is_uphill = row_products(y - next_x, next_x - x) > 0
+        momentum = np.where(is_uphill | is_L_too_small, 1.0, momentum)
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-        extrapolated = domain.project(
-            stepped + ((momentum - 1.0) / next_momentum)[:, None] * (stepped - x)
-        )
+        next_y = domain.project(next_x + ((momentum - 1.0) / next_momentum)[:, None] * (next_x - x))
         # Where L was too small the step is not taken: the next step starts at x with the doubled L.
-        x, y = np.where(is_steep[:, None], x, stepped), np.where(is_steep[:, None], x, extrapolated)
-        momentum = np.where(is_steep, 1.0, next_momentum)
+        x, y = (
+            np.where(is_L_too_small[:, None], x, next_x),
+            np.where(is_L_too_small[:, None], x, next_y),
+        )
+        momentum = np.where(is_L_too_small, 1.0, next_momentum)
 
         # Finished functions are removed once they are half of all: selecting copies the arrays.
         remaining = np.flatnonzero(best_gaps[unfinished] > target_gaps[unfinished])
@@ -144,7 +145,7 @@ def gaps(domain: Domain, points: Matrix, gradients: Matrix) -> Vector:
     ----------
     Jaggi (2013), "Revisiting Frank-Wolfe", section 2.
     """
-    return np.maximum(row_dots(gradients, points) + domain.support(-gradients), 0.0)
+    return np.maximum(row_products(gradients, points) + domain.support(-gradients), 0.0)
 
 
 class BlockSums(Protocol):
@@ -211,9 +212,7 @@ class RowSums:
 
     def select(self, indices: NDArray[np.intp]) -> RowSums:
         """The functions with these indices."""
-        rows = LinearRounds(
-            self.rows.features[indices], self.rows.targets[indices], self.rows.family
-        )
+        rows = LinearRounds(self.rows.features[indices], self.rows.targets[indices], self.rows.loss)
         return RowSums(rows, self.smoothness[indices], self.gradient_norms[indices])
 
 
@@ -306,24 +305,24 @@ def _dense_sums(rows: LinearRounds, domain: Domain, length: int) -> BlockSums:
         -1, length, rows.dim
     )
     y = np.concatenate([rows.targets, np.zeros(missing_rows)]).reshape(-1, length)
-    rows, transposed = LinearRounds(A, y, rows.family), np.swapaxes(A, 1, 2)
+    rows, transposed = LinearRounds(A, y, rows.loss), np.swapaxes(A, 1, 2)
     gradient_norms = (
         np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))
     ).sum(axis=1)
-    if isinstance(rows.family, SquaredLoss) and length >= rows.dim:
+    if isinstance(rows.loss, SquaredLoss) and length >= rows.dim:
         # More rounds than coordinates: the normal equations are smaller than the rows.
         gram = transposed @ A
         return QuadraticSums(
             gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), gradient_norms
         )
     gram = transposed @ A if length >= rows.dim else A @ transposed
-    return RowSums(rows, rows.family.curvature * _largest_eigenvalues(gram), gradient_norms)
+    return RowSums(rows, rows.loss.curvature * _largest_eigenvalues(gram), gradient_norms)
 
 
 def _sparse_sum(rows: LinearRounds, domain: Domain) -> SparseRowSum:
     squared_norms = np.asarray(rows.features.multiply(rows.features).sum(axis=1)).ravel()
     gradient_norms = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(squared_norms)
-    smoothness = rows.family.curvature * squared_norms.sum()
+    smoothness = rows.loss.curvature * squared_norms.sum()
     return SparseRowSum(rows, np.array([smoothness]), np.array([gradient_norms]))
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.parts.streams.linear import row_products
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.losses_in_domain import DomainCoordinates, Losses
 
 Progress = Callable[[int, int, str], None]
@@ -87,7 +88,7 @@ def solution_of_points(
 ) -> Solution:
     """The points as a solution, with the lower bound from their tangents and the dual variables."""
     gradients = losses.gradients(points)
-    intercepts = losses.values(points) - row_dots(gradients, points)
+    intercepts = losses.values(points) - row_products(gradients, points)
     return Solution(
         points,
         penalised_loss(losses, points, penalty),

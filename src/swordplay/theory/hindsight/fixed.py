@@ -138,9 +138,9 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
         minima = descent.minimize(sums, domain, TOLERANCE, STEPS_BEFORE_NEWTON)
         is_hard = minima.gaps > TOLERANCE * domain.diameter * sums.gradient_norms
         for k, point in enumerate(minima.points):
-            begin = len(points) * length
+            start = len(points) * length
             points.append(
-                _minimize_hard_block(sums, k, losses[begin : begin + length], domain)
+                _minimize_hard_block(sums, k, losses[start : start + length], domain)
                 if is_hard[k] and not minima.is_within_tolerance
                 else point
             )
@@ -159,8 +159,8 @@ def _minimize_hard_block(sums: BlockSums, k: int, block_losses: Any, domain: Dom
 def _minimize_by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float) -> Vector | None:
     """The best fixed decision by the interior-point method, shape ``(d,)``.
 
-    For losses that are so steep, or of such different sizes, that descent stalls. None if the
-    method does not apply or the gap of its result is not within the tolerance.
+    Used where descent stalls, because losses are steep or of very different sizes. Returns None if
+    the method does not apply or the gap of its result is not within the tolerance.
     """
     problem = Problem(stream, domain, tolerance)
     if not problem.coordinates.is_exact or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM:
@@ -214,7 +214,7 @@ def _(stream: LinearStream, domain: Domain) -> Matrix:
 
 
 def _nearest_minimizers(rows: LinearRounds, domain: Domain) -> Matrix:
-    """For each row, the point nearest to the centre among those of least loss."""
+    """For each row, the point nearest to the centre among the points of least loss."""
     require_dim(rows.dim, domain)
     predictions = _best_predictions(
         rows, -domain.support(-rows.features), domain.support(rows.features)
@@ -258,7 +258,7 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     # The bracket of λ, and at its ends the difference between the prediction and the wanted one.
     low, high = np.zeros(len(features)), np.full(len(features), np.inf)
     excess_low, excess_high = -wanted_offsets, np.full(len(features), np.inf)
-    trial = np.divide(
+    trial_lambda = np.divide(
         wanted_offsets, squared_norms, out=np.zeros_like(wanted_offsets), where=squared_norms > 0
     )
     # Indices of the rows whose prediction differs from the wanted one by more than rounding error.
@@ -267,19 +267,19 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
         if not len(open_rows):
             break
         points[open_rows] = domain.project(
-            domain.center + trial[open_rows, None] * directions[open_rows]
+            domain.center + trial_lambda[open_rows, None] * directions[open_rows]
         )
         excess = (
             np.einsum("ij,ij->i", directions[open_rows], points[open_rows] - domain.center)
             - wanted_offsets[open_rows]
         )
-        is_short = excess < 0
-        low[open_rows] = np.where(is_short, trial[open_rows], low[open_rows])
-        excess_low[open_rows] = np.where(is_short, excess, excess_low[open_rows])
-        high[open_rows] = np.where(is_short, high[open_rows], trial[open_rows])
-        excess_high[open_rows] = np.where(is_short, excess_high[open_rows], excess)
+        is_too_small = excess < 0
+        low[open_rows] = np.where(is_too_small, trial_lambda[open_rows], low[open_rows])
+        excess_low[open_rows] = np.where(is_too_small, excess, excess_low[open_rows])
+        high[open_rows] = np.where(is_too_small, high[open_rows], trial_lambda[open_rows])
+        excess_high[open_rows] = np.where(is_too_small, excess_high[open_rows], excess)
         open_rows = open_rows[np.abs(excess) > rounding[open_rows]]
-        trial[open_rows] = _next_trial(
+        trial_lambda[open_rows] = _next_lambda(
             low[open_rows],
             high[open_rows],
             excess_low[open_rows],
@@ -289,7 +289,7 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     return points
 
 
-def _next_trial(
+def _next_lambda(
     low: Array, high: Array, excess_low: Array, excess_high: Array, search_step: int
 ) -> Array:
     """Next λ: twice the lower end while there is no upper end, then middle and secant in turn.

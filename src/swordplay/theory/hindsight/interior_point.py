@@ -37,8 +37,14 @@ from typing import final
 import numpy as np
 
 from swordplay.core.types import Array, Matrix, Vector
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight.chain import Chain, Hessians, MoveMatrices
-from swordplay.theory.hindsight.cones import ConePairs, ConePoints, NumberPairs, row_dots, row_norms
+from swordplay.theory.hindsight.cones import (
+    ConePairs,
+    ConePoints,
+    NumberPairs,
+    row_norms,
+)
 from swordplay.theory.hindsight.duality import (
     Progress,
     Solution,
@@ -71,7 +77,7 @@ Smaller sums would be below rounding error.
 MAX_HALVINGS = 12
 """Most halvings of a step along which gradients change too much."""
 SATURATED_SLOPE = 1e-3
-"""If the estimated slope is below this fraction of the limits, slopes may start near a limit."""
+"""Slopes may start near a limit if the estimated slope is below this fraction of half the range."""
 
 
 def solve(
@@ -357,7 +363,7 @@ class MoveCosts(ConePairs):
         return self._fixed_step.tail - self._move_errors
 
     def set_step(self, dual_steps: Matrix) -> float:
-        """Set the pairs' step from that of the dual variables; return its largest multiple."""
+        """Set the pairs' step from a step of the dual variables; return its largest multiple."""
         change = self.scaling.multiply_twice(dual_steps)
         primal_step = ConePoints(
             self._fixed_step.head + change.head, self._fixed_step.tail + change.tail
@@ -402,7 +408,7 @@ class BallConstraint(ConePairs):
         return self._fixed_step.tail
 
     def set_step(self, step: Matrix) -> float:
-        """Set the pairs' step from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from a step of the comparators; return its largest multiple."""
         change = self.scaling.solve_twice(step)
         dual_step = ConePoints(
             self._fixed_step.head - change.head, self._fixed_step.tail - change.tail
@@ -439,7 +445,7 @@ class HalfSpaces(NumberPairs):
         return -self._fixed_steps @ self._normals
 
     def set_step(self, step: Matrix) -> float:
-        """Set the pairs' step from that of the comparators; return its largest multiple."""
+        """Set the pairs' step from a step of the comparators; return its largest multiple."""
         return self._store_step(-step @ self._normals.T, self._fixed_steps)
 
 
@@ -471,14 +477,17 @@ class SlopeLimits(NumberPairs):
         self, rows: SlopeLimitedRows, points: Matrix, mu: float, slope_estimate: float
     ) -> None:
         self._rows = rows
-        self._limited_indices, self._lower, self._upper = rows.slope_limits
+        self._limited_indices, self._lower_limits, self._upper_limits = rows.slope_limits
         slacks = self._first_slacks(points, slope_estimate)
         super().__init__(slacks, multipliers=mu / slacks)
         self.update(points)
 
     def _first_slacks(self, points: Matrix, slope_estimate: float) -> Array:
-        """Slacks of slopes half-way between the limits, or near one that fits residuals better."""
-        half_width = 0.5 * (self._upper - self._lower)
+        """Slacks of slopes half-way between the limits, or near a limit if that fits better.
+
+        A slope fits if its residual is close to the residual at the points.
+        """
+        half_width = 0.5 * (self._upper_limits - self._lower_limits)
         near_limit = np.where(
             slope_estimate < SATURATED_SLOPE * half_width, slope_estimate, half_width
         )
@@ -506,7 +515,9 @@ class SlopeLimits(NumberPairs):
         upper_slacks, lower_slacks = self.slacks[:, UPPER], self.slacks[:, LOWER]
         # From the nearer limit, so that a small slack keeps its digits.
         self._slopes[self._limited_indices] = np.where(
-            lower_slacks < upper_slacks, self._lower + lower_slacks, self._upper - upper_slacks
+            lower_slacks < upper_slacks,
+            self._lower_limits + lower_slacks,
+            self._upper_limits - upper_slacks,
         )
 
     @property
@@ -542,8 +553,8 @@ class SlopeLimits(NumberPairs):
         )
 
     def set_step(self, step: Matrix) -> float:
-        """Set the pairs' step from that of the comparators; return its largest multiple."""
-        residual_steps = row_dots(self._rows.features, self._rows.spread_to_rows(step))
+        """Set the pairs' step from a step of the comparators; return its largest multiple."""
+        residual_steps = row_products(self._rows.features, self._rows.spread_to_rows(step))
         slope_steps = (self._second_derivatives * (residual_steps + self._residual_errors))[
             self._limited_indices
         ]

@@ -314,29 +314,32 @@ def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -
 
     Consecutive rounds with the same interval form one problem, :math:`\min \sum_t s_t b_t + \lambda
     \sum_t |b_t - b_{t-1}|` over :math:`b_t \in \{0, 1\}`, where s are the slopes at the middle of
-    the interval and b = 1 says that the comparator is above it. A neighbour with another interval
-    is known to be above or below.
+    the interval and b = 1 means that the comparator is above the middle. A neighbour with another
+    interval is known to be above (b = 1) or below (b = 0).
 
     Parameters
     ----------
     slopes
-        s, shape ``(T,)``; overwritten by the messages of the dynamic programme: the cost of b_t = 1
-        less that of b_t = 0, with the best choices in all earlier rounds.
+        s, shape ``(T,)``; overwritten by the messages of the dynamic programme: the least cost of
+        rounds 1 to t with b_t = 1, less the least cost with b_t = 0.
     penalty
         λ.
     low, high
         The intervals, shape ``(T,)``; halved in place.
     """
     last = len(slopes) - 1
+    # Forward pass: the messages.
     message = 0.0
     for t in range(last + 1):
         if t > 0:
             if low[t - 1] == low[t] and high[t - 1] == high[t]:
                 message = min(max(message, -penalty), penalty)
-            else:
+            else:  # staying on the known side of round t - 1 costs nothing, the other side λ
                 message = -penalty if low[t - 1] >= high[t] else penalty
         message += slopes[t]
         slopes[t] = message
+    # Backward pass: the choices, given that of the next round, whose interval before halving was
+    # next_low to next_high.
     is_above, next_low, next_high = False, 0.0, 0.0
     for t in range(last, -1, -1):
         if t == last:

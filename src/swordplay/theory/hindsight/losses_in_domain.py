@@ -1,10 +1,10 @@
 """Losses of a stream as functions of a domain's own coordinates, one class for each family.
 
 :class:`DomainCoordinates` describes the domain in coordinates in which its centre is the origin,
-distances are kept and no direction is flat. :func:`losses_in_coordinates` rewrites all losses of a
-stream as functions of these coordinates, in the most specific family that fits all of them:
-:class:`ResidualLosses` (squared and Huber), :class:`LogisticLosses`, :class:`QuadraticLosses`, or
-:class:`BlackBoxLosses`.
+distances are the same and the domain has full dimension. :func:`losses_in_coordinates` rewrites all
+losses of a stream as functions of these coordinates, in the most specific family that fits all of
+them: :class:`ResidualLosses` (squared and Huber), :class:`LogisticLosses`,
+:class:`QuadraticLosses`, or :class:`BlackBoxLosses`.
 """
 
 from __future__ import annotations
@@ -101,14 +101,25 @@ def coordinates_of(domain: Domain) -> DomainCoordinates:
     """Coordinates of a ball, box or simplex; for other domains, of a ball that encloses them."""
     d = domain.dim
     return DomainCoordinates(
-        domain, np.eye(d), reach(domain), np.empty((0, d)), np.empty(0), is_exact=False
+        domain,
+        basis=np.eye(d),
+        radius=reach(domain),
+        normals=np.empty((0, d)),
+        offsets=np.empty(0),
+        is_exact=False,
     )
 
 
 @coordinates_of.register
 def _(domain: Ball) -> DomainCoordinates:
     d = domain.dim
-    return DomainCoordinates(domain, np.eye(d), domain.radius, np.empty((0, d)), np.empty(0))
+    return DomainCoordinates(
+        domain,
+        basis=np.eye(d),
+        radius=domain.radius,
+        normals=np.empty((0, d)),
+        offsets=np.empty(0),
+    )
 
 
 @coordinates_of.register
@@ -118,10 +129,10 @@ def _(domain: Box) -> DomainCoordinates:
     half_sides, axes = sides[is_wide] / 2, np.eye(int(is_wide.sum()))
     return DomainCoordinates(
         domain,
-        np.eye(domain.dim)[:, is_wide],
-        np.inf,
-        np.vstack([axes, -axes]),
-        np.concatenate([half_sides, half_sides]),
+        basis=np.eye(domain.dim)[:, is_wide],
+        radius=np.inf,
+        normals=np.vstack([axes, -axes]),
+        offsets=np.concatenate([half_sides, half_sides]),
     )
 
 
@@ -132,7 +143,9 @@ def _(domain: Simplex) -> DomainCoordinates:
     # are an orthonormal basis of the vectors whose entries sum to 0.
     basis = np.linalg.qr(np.column_stack([np.ones(d), np.eye(d)[:, : d - 1]]))[0][:, 1:]
     # Entry i of c + Bw is at least 0: -(Bw)_i <= c_i = total / d.
-    return DomainCoordinates(domain, basis, np.inf, -basis, np.full(d, domain.total / d))
+    return DomainCoordinates(
+        domain, basis, radius=np.inf, normals=-basis, offsets=np.full(d, domain.total / d)
+    )
 
 
 class Curvature(NamedTuple):
@@ -481,7 +494,7 @@ class BlackBoxLosses:
         object.__setattr__(self, "features", np.zeros((len(self.losses), self.coordinates.dim)))
 
     def values(self, points: Matrix) -> Vector:
-        """f_t at its own point; ValueError if one is not finite."""
+        """f_t at its own point; ValueError if a value is not finite."""
         pairs = zip(self.losses, self.coordinates.to_points(points), strict=True)
         return np.array([_finite_value(loss, x) for loss, x in pairs])
 

@@ -1,6 +1,6 @@
-"""The best comparator sequence for a penalty on path length or a budget of it, and the frontier.
+"""The best comparator sequence for a penalty on, or a budget of, path length; the frontier.
 
-- :func:`best_sequence`: for one penalty on the path length, or one budget of it.
+- :func:`best_sequence`: the best sequence for one penalty, or for one budget.
 - :func:`frontier`: the least loss as a function of the path length.
 - :class:`Problem`: one stream and one domain, solved for any penalty by the method that fits it.
 """
@@ -19,8 +19,9 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight import blocks, interior_point, one_dimension, unknown_domains
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution
 from swordplay.theory.hindsight.losses_in_domain import (
     BlackBoxLosses,
@@ -36,7 +37,7 @@ PROJECTION_TOLERANCE = 1e-5
 ROUNDING = 1e-13
 """Relative rounding error of sums over the rounds; no gap can be smaller."""
 CONVEXITY_TOLERANCE = 1e-7
-"""How far rounding may put a convex loss below its tangent, relative to the range of the loss."""
+"""Depth below a tangent that counts as rounding, relative to the size of value and gradient."""
 MAX_PENALTIES = 60
 """Most penalties that are tried for one budget; about ten are usual."""
 GAP_FRACTION = 0.25
@@ -303,9 +304,11 @@ class Problem:
             )
         self.coordinates = coordinates_of(domain)
         is_exact = self.coordinates.is_exact
-        default = TOLERANCE if is_exact or self.coordinates.dim == 1 else PROJECTION_TOLERANCE
+        default_tolerance = (
+            TOLERANCE if is_exact or self.coordinates.dim == 1 else PROJECTION_TOLERANCE
+        )
         self.tolerance = (
-            default if tolerance is None else arguments.positive("tolerance", tolerance)
+            default_tolerance if tolerance is None else arguments.positive("tolerance", tolerance)
         )
         # The method for unknown domains evaluates the losses outside of the domain too: in a ball
         # that encloses it.
@@ -397,23 +400,29 @@ class Problem:
         """
         values, gradients = losses.values(points), losses.gradients(points)
         slack = CONVEXITY_TOLERANCE * (self.scale / len(points) + np.abs(values))
-        ends = (np.broadcast_to(end, points.shape) for end in self._axis_ends)
+        axis_ends = (np.broadcast_to(end, points.shape) for end in self._axis_ends)
         center = np.zeros_like(points)
         neighbours = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0)
-        for trial in (center, *neighbours, *ends):
-            depth_below = values + row_dots(gradients, trial - points) - losses.values(trial)
+        for trial_points in (center, *neighbours, *axis_ends):
+            depth_below = (
+                values
+                + row_products(gradients, trial_points - points)
+                - losses.values(trial_points)
+            )
             if (depth_below > slack).any():
                 t = int(np.argmax(depth_below - slack))
+                trial_point = self.coordinates.to_points(trial_points[t]).tolist()
+                tangent_point = self.coordinates.to_points(points[t]).tolist()
                 raise RuntimeError(
                     f"the loss of round {t + 1} is not convex: at "
-                    f"{arguments.short_repr(self.coordinates.to_points(trial[t]).tolist())} it "
-                    f"lies {depth_below[t]:.3g} below its tangent at "
-                    f"{arguments.short_repr(self.coordinates.to_points(points[t]).tolist())}. "
+                    f"{arguments.short_repr(trial_point)} it lies {depth_below[t]:.3g} below its "
+                    f"tangent at {arguments.short_repr(tangent_point)}. "
                     "Hindsight can only be certified for convex losses."
                 )
 
     def _uphill_points(self, gradients: Matrix) -> Matrix:
         """Boundary points in the directions of the gradients, shape ``(T, n)``."""
+        # A direction has a largest entry of 1, so D times it lies outside of the domain.
         largest = np.abs(gradients).max(axis=1, keepdims=True)
         directions = np.divide(
             gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0
@@ -452,8 +461,8 @@ class FrontierPoint(NamedTuple):
 
 def frontier_point(problem: Problem, penalty: float, solution: Solution) -> FrontierPoint:
     """The frontier point of the solution for a penalty."""
-    loss_and_path_length = _loss_and_path_length(problem, solution.points)
-    return FrontierPoint(penalty, solution.points, *loss_and_path_length, solution.bound)
+    loss, path_length = _loss_and_path_length(problem, solution.points)
+    return FrontierPoint(penalty, solution.points, loss, path_length, solution.bound)
 
 
 def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
@@ -472,7 +481,7 @@ def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     longest_dual = float(row_norms(solution.duals).max(initial=0.0)) or penalty
     points = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
     loss = float(problem.losses.values(points).sum())
-    return FrontierPoint(longest_dual, points, loss, 0.0, solution.bound)
+    return FrontierPoint(longest_dual, points, loss, path_length=0.0, bound=solution.bound)
 
 
 def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
@@ -484,8 +493,8 @@ def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
 def next_penalty(left: FrontierPoint, right: FrontierPoint) -> float:
     """A penalty whose point lies between two others: the slope of their chord.
 
-    Where rounding error moves the slope out of the range of the two penalties, their geometric
-    mean.
+    If rounding error moves the slope out of the range of the two penalties, their geometric mean is
+    returned.
     """
     slope = (left.loss - right.loss) / max(
         right.path_length - left.path_length, np.finfo(np.float64).tiny
@@ -513,8 +522,8 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
         else:
             fraction = (budget - left.path_length) / (right.path_length - left.path_length)
             points = (1.0 - fraction) * left.points + fraction * right.points
-            loss_and_path_length = _loss_and_path_length(problem, points)
-            best = FrontierPoint(tightest.penalty, points, *loss_and_path_length, tightest.bound)
+            loss, path_length = _loss_and_path_length(problem, points)
+            best = FrontierPoint(tightest.penalty, points, loss, path_length, tightest.bound)
         gap = max(0.0, best.loss - tightest.lower_bound(usable_budget))
         if progress is not None:
             progress(penalty_count, MAX_PENALTIES, f"penalty {tightest.penalty:.3g}, gap {gap:.1e}")

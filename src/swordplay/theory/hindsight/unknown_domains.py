@@ -4,7 +4,7 @@ An augmented Lagrangian: the constraint that comparators lie in the domain X is 
 that encloses X and by a distance term for each round,
 :math:`\tfrac{\sigma}{2} \operatorname{dist}^2(w_t + y_t / \sigma, X)` with w_t the coordinates of
 the comparator u_t. The distance term is smooth and convex, and its gradient is computed by a
-projection. The multipliers y converge to those of the constraint.
+projection. The vectors y converge to the Lagrange multipliers of the constraint.
 
 References
 ----------
@@ -20,8 +20,9 @@ import numpy as np
 
 from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import enclosing_ball
+from swordplay.parts.streams.linear import row_products
 from swordplay.theory.hindsight import interior_point
-from swordplay.theory.hindsight.cones import row_dots, row_norms
+from swordplay.theory.hindsight.cones import row_norms
 from swordplay.theory.hindsight.duality import Progress, Solution, solution_of_points
 from swordplay.theory.hindsight.losses_in_domain import (
     Curvature,
@@ -48,7 +49,7 @@ def solve(
 ) -> Solution:
     """Minimise the losses plus λ times the path length, in a domain with only a projection.
 
-    Stops at the target gap, or after :data:`MAX_UPDATES` updates with a larger one.
+    Stops at the target gap, or after :data:`MAX_UPDATES` updates with a larger gap.
 
     Parameters
     ----------
@@ -63,11 +64,11 @@ def solve(
         Called after each update of the multipliers and each Newton step.
     """
     ball_coordinates = coordinates_of(enclosing_ball(coordinates.domain))
-    # The first points (all at the centre), multipliers and dual variables.
+    # The initial points (all at the centre), multipliers and dual variables.
     zeros = np.zeros((len(losses.features), coordinates.dim))
     gradients = losses.gradients(zeros)
-    weight = float(row_norms(gradients).mean()) / coordinates.domain.diameter or 1.0
-    losses_with_distance = LossesWithDistance(losses, coordinates, weight, zeros)
+    distance_weight = float(row_norms(gradients).mean()) / coordinates.domain.diameter or 1.0
+    losses_with_distance = LossesWithDistance(losses, coordinates, distance_weight, zeros)
     best = _projected_solution(losses, coordinates, penalty, zeros, zeros[1:])
     distance = np.inf
     for update in range(1, MAX_UPDATES + 1):
@@ -77,16 +78,16 @@ def solve(
         solution = interior_point.solve(
             losses_with_distance, ball_coordinates, penalty, target_gap / 4, progress
         )
-        projected = _projected_solution(
+        projected_solution = _projected_solution(
             losses, coordinates, penalty, solution.points, solution.duals
         )
-        best, distance_before = best.combine_best(projected), distance
-        distance = float(np.abs(projected.points - solution.points).sum())
+        best, distance_before = best.combine_best(projected_solution), distance
+        distance = float(np.abs(projected_solution.points - solution.points).sum())
         weight_factor = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
         losses_with_distance = LossesWithDistance(
             losses,
             coordinates,
-            weight_factor * losses_with_distance.weight,
+            weight_factor * losses_with_distance.distance_weight,
             losses_with_distance.updated_multipliers(solution.points),
         )
         if progress is not None:
@@ -105,7 +106,7 @@ class LossesWithDistance:
     ----------
     losses, coordinates
         The losses and the domain X.
-    weight
+    distance_weight
         σ.
     multipliers
         y, shape ``(T, n)``.
@@ -113,7 +114,7 @@ class LossesWithDistance:
 
     losses: Losses
     coordinates: DomainCoordinates
-    weight: float
+    distance_weight: float
     multipliers: Matrix
     slope_limited_rows = None
     has_affine_gradients = False
@@ -127,7 +128,7 @@ class LossesWithDistance:
         """Values of the losses plus the distance terms."""
         # An updated multiplier is σ times v - Π[v], so the distance term is its square over 2 σ.
         multipliers = self.updated_multipliers(points)
-        distance_terms = row_dots(multipliers, multipliers) / (2.0 * self.weight)
+        distance_terms = row_products(multipliers, multipliers) / (2.0 * self.distance_weight)
         return np.asarray(self.losses.values(points) + distance_terms)
 
     def gradients(self, points: Matrix) -> Matrix:
@@ -139,22 +140,24 @@ class LossesWithDistance:
         feature_weights, matrices = self.losses.curvature(points)
         domain, n = self.coordinates.domain, points.shape[1]
         step = DIFFERENCE_STEP * domain.diameter
-        shifted = points + self.multipliers / self.weight
+        shifted_points = points + self.multipliers / self.distance_weight
         steps = step * np.concatenate([np.eye(n), -np.eye(n)])
         # Points and coordinates differ by the centre only: the basis of an enclosing ball is
         # the identity.
-        projected = domain.project(domain.center + shifted[:, None] + steps)
-        derivatives = (projected[:, :n] - projected[:, n:]) / (2.0 * step)
-        distance_hessians = self.weight * nearest_semidefinite(np.eye(n) - derivatives)
+        projected_points = domain.project(domain.center + shifted_points[:, None] + steps)
+        derivatives = (projected_points[:, :n] - projected_points[:, n:]) / (2.0 * step)
+        distance_hessians = self.distance_weight * nearest_semidefinite(np.eye(n) - derivatives)
         return Curvature(
             feature_weights, distance_hessians + matrices if len(matrices) else distance_hessians
         )
 
     def updated_multipliers(self, points: Matrix) -> Matrix:
         r""":math:`\sigma (v_t - \Pi_X[v_t])` with :math:`v_t = w_t + y_t / \sigma`."""
-        shifted = points + self.multipliers / self.weight
-        projected = self.coordinates.to_coordinates(self.coordinates.to_points(shifted))
-        return np.asarray(self.weight * (shifted - projected))
+        shifted_points = points + self.multipliers / self.distance_weight
+        projected_points = self.coordinates.to_coordinates(
+            self.coordinates.to_points(shifted_points)
+        )
+        return np.asarray(self.distance_weight * (shifted_points - projected_points))
 
 
 def _projected_solution(
