@@ -44,6 +44,7 @@ def add_dual_sum(learner: LearnerArrays, smallest_scale: float) -> None:
     """
     if not keeps_dual_sum(learner):
         return
+    # the row of this round: it has become the last row
     experts, last_row = learner.experts, learner.vectors[VECTOR.last_row]
     dual_sum, columns = tail_view(experts, FIRST_ROW), columns_of(learner)
     if smallest_scale == math.inf:
@@ -57,6 +58,7 @@ def add_dual_sum(learner: LearnerArrays, smallest_scale: float) -> None:
                 tail_view(experts[EXPERT.max_dual_norm], i),
             )
     else:
+        # w' = scale (W + pending_update a): the update of this round is not applied to W yet
         scale_pushes(columns, expert_rows(learner))
         for i in range(0, columns, BLOCK):
             add_projected(

@@ -278,7 +278,7 @@ class LearnerMemory:
         return np.asarray(self.vectors[VECTOR.center] + self.offsets())
 
     def points(self) -> Matrix:
-        """X of every column, shape ``(C, d)``."""
+        """x of every column, shape ``(C, d)``."""
         if not self.recipe.on_ball:
             return np.asarray(self.coordinates[self.experts.shape[1] :])
         steps = np.multiply.outer(
