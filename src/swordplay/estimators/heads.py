@@ -86,8 +86,8 @@ class Heads:
         self.recent: Vector = np.full(lags, np.nan)  # the last targets, the newest first
         self.columns = Scaler(dim + lags, clip=clip, intercept=intercept, follow=standardize)
         self.target = Locator(clip=THRESHOLDS["squared"])
-        make = functools.partial(head.make, loss=loss, radius=radius, memory=memory)
-        self.stack = LearnerStack(make, self.columns.width)
+        self._make = functools.partial(head.make, loss=loss, radius=radius, memory=memory)
+        self.stack = LearnerStack()
         self.told: Matrix = np.empty((0, 2))
         """The class that each head predicts, 1 unless its owner writes another, and 1 if it
         predicts what is *not* of it.
@@ -116,7 +116,7 @@ class Heads:
 
     def add(self) -> int:
         """Let a fresh head join; returns its place."""
-        return self._joined(self.stack.add())
+        return self._joined(self.stack.add(self._make(self.columns.width)))
 
     def fork(self, place: int) -> int:
         """Let a copy of a head join; returns its place."""
@@ -375,7 +375,5 @@ class Heads:
             self.target.load_state(part_of("target", shared))
         reach = None if self.loss == "logistic" else self.radius * self.target.widest
         for place, saved in enumerate(heads):
-            self.stack.replace(
-                place, functools.partial(head.load, saved=saved, reach=reach, radius=self.radius)
-            )
+            head.load(self.stack.learners[place], saved, reach, self.radius)
         self.recent, self._bench = recent, None
