@@ -1,6 +1,4 @@
-"""Rows of many keys: sorted by key, and how predictions and intervals did, beside the last value
-and the mean so far.
-"""
+"""Kernels over rows of many keys: sort by key, add up errors of predictions and of intervals."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ def follow(
     sums: Matrix,
     scored: Any,
 ) -> None:
-    """Sums are added up row by row: where a batch ends must not show in the last digit."""
+    """Add errors row by row, so that sums do not depend on where a batch ends."""
     for t in range(len(numbers)):
         k, y = numbers[t], targets[t]
         scored[t] = counts[k] > 0
@@ -47,7 +45,7 @@ def judge(
     sums: Matrix,
     scored: Any,
 ) -> None:
-    """Squared errors of all three are added to ``sums``, shape ``(K, 3)``, and the baselines learn.
+    """Add squared errors of model, last value and mean to ``sums``; the baselines learn.
 
     Parameters
     ----------
@@ -87,7 +85,7 @@ def sort_by_key(numbers: Any, starts: Any, places: Any) -> None:
 
 @inline_exact
 def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
-    """One by one: where a batch ends must not show in the last digit."""
+    """Add figures row by row, so that sums do not depend on where a batch ends."""
     for t in range(len(numbers)):
         k, low, high = numbers[t], found[t, 0], found[t, 1]
         if low <= targets[t] <= high:
@@ -99,13 +97,13 @@ def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -
 
 @kernel
 def hold(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
-    """Add to each key's figures what ``band.judged`` says of its rows.
+    """Add to each key's figures those of its rows, as ``band.judged`` computes them.
 
     Parameters
     ----------
     numbers, targets, found
         The number of each row's key, its target, and the ends of its interval, shape ``(T, 2)``.
     figures
-        Of all keys, shape ``(K, 3)``: truths inside, widths, and intervals that have a width.
+        Of all keys, shape ``(K, 3)``: targets inside, sum of widths, intervals with two ends.
     """
     add_figures(numbers, targets, found, figures)
