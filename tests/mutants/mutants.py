@@ -735,7 +735,7 @@ MUTANTS = [
         ('.replace("null", "string")', ""),
     ),
     *_in(
-        "tracking/known_keys.py",
+        "tracking/key_index.py",
         (f"{FOUND}::test_keys_in_bulk",),
         ("not fits_json(known, [OneOf(LABELS[kind])])", "False"),
     ),

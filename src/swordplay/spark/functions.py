@@ -11,8 +11,13 @@ from typing import Any
 from pyspark.sql import functions, types
 
 from swordplay.core import arguments, extras
-from swordplay.estimators.model import AUTO, LossName, regression_loss
-from swordplay.estimators.tuning import checked_curves, checked_lags
+from swordplay.estimators.model_settings import (
+    AUTO,
+    LossName,
+    checked_curves,
+    checked_lags,
+    regression_loss,
+)
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Plan, frozen_settings

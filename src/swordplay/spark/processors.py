@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from swordplay.core import arguments
-from swordplay.estimators.model import AUTO, LossName
+from swordplay.estimators.model_settings import AUTO, LossName
 from swordplay.keyed import key_models
 from swordplay.keyed.key_bytes import OtherSettings
 from swordplay.keyed.key_table import KeyTable
