@@ -273,10 +273,10 @@ def layout_names(state):
 
 class TestRoom:
     def test_doubles_and_is_not_made_anew_for_every_head_or_column(self, monkeypatch):
-        made, zeros = [], stack_room.zeros
+        made, zeros = [], stack_room.aligned_zeros
         monkeypatch.setattr(
             stack_room,
-            "zeros",
+            "aligned_zeros",
             lambda shape, dtype=np.float64: made.append(shape) or zeros(shape, dtype),
         )
         model = LinearModel(3, loss="logistic")
