@@ -150,6 +150,9 @@ class RecordLayout:
         self._model, self._layer = self.settings.make()
         self._arrays = self.arrays_of(self._model, self._layer)
 
+    def __reduce__(self) -> Any:
+        return RecordLayout, (self.settings,)  # buffers are made anew
+
     def with_own_buffers(self) -> RecordLayout:
         """Return a copy with buffers of its own, for another thread."""
         other = copy.copy(self)
