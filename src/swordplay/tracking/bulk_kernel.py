@@ -12,7 +12,7 @@ from swordplay.core.types import Matrix, Vector
 @inline_exact
 def follow(
     numbers: Any,
-    said: Vector,
+    predictions: Vector,
     targets: Vector,
     last: Vector,
     total: Vector,
@@ -25,10 +25,10 @@ def follow(
         k, y = numbers[t], targets[t]
         scored[t] = counts[k] > 0
         if counts[k] > 0:
-            ours, same, usual = said[t] - y, last[k] - y, total[k] / counts[k] - y
-            sums[k, 0] += ours * ours
-            sums[k, 1] += same * same
-            sums[k, 2] += usual * usual
+            model, repeated, mean = predictions[t] - y, last[k] - y, total[k] / counts[k] - y
+            sums[k, 0] += model * model
+            sums[k, 1] += repeated * repeated
+            sums[k, 2] += mean * mean
         last[k] = y
         total[k] += y
         counts[k] += 1
@@ -37,7 +37,7 @@ def follow(
 @kernel
 def judge(
     numbers: Any,
-    said: Vector,
+    predictions: Vector,
     targets: Vector,
     last: Vector,
     total: Vector,
@@ -49,7 +49,7 @@ def judge(
 
     Parameters
     ----------
-    numbers, said, targets
+    numbers, predictions, targets
         The number of each row's key, its prediction and its target, shape ``(T,)``; rows of a key
         in their order.
     last, total, counts
@@ -58,7 +58,7 @@ def judge(
         Written: whether the row has a prediction. The first row of a key, before which nothing is
         known, has none.
     """
-    follow(numbers, said, targets, last, total, counts, sums, scored)
+    follow(numbers, predictions, targets, last, total, counts, sums, scored)
 
 
 @kernel
