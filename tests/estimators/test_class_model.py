@@ -285,6 +285,7 @@ class TestRoom:
         made.clear()
         for _ in range(100):
             model.add_head()
+            assert len(model.heads.arrays.scalars) == len(model.heads)
         assert (
             sum(len(shape) == 3 and shape[0] > 1 for shape in made) == 3 * 7
         )  # three arrays, at 2, 4, ... 128 heads
