@@ -742,7 +742,7 @@ MUTANTS = [
         ('.replace("null", "string")', ""),
     ),
     *_in(
-        "tracking/known_keys.py",
+        "tracking/key_index.py",
         (f"{FOUND}::test_keys_in_bulk",),
         ("not fits_json(known, [OneOf(LABELS[kind])])", "False"),
     ),
@@ -1775,6 +1775,22 @@ MUTANTS = [
             "new_spread = new_spread if has_spread else spread",
         ),
         ("counts[j] = counts[j] + 1.0 if is_known else counts[j]", "counts[j] = counts[j] + 1.0"),
+    ),
+    *_in(
+        "keyed/kernels.py",
+        ("tests/keyed/test_keyed.py",),
+        (
+            "if key.waits_for_class == 1 and key.layer.numbers[COUNTER.rounds] == 0.0:",
+            "if key.layer.numbers[COUNTER.rounds] < 0.0:",
+        ),
+        ("following = 1 if t == runs.starts[k] and follows[k] else 0", "following = 1"),
+        ("following = 1 if follows[k] else 0", "following = 0"),
+    ),
+    *_in(
+        "keyed/key_table.py",
+        ("tests/keyed/test_keyed.py", "tests/keyed/test_folder.py"),
+        ("truths = targets if len(self._records) == 1 else", "truths = targets if True else"),
+        ("needed |= self.layout.still_needed", "needed &= self.layout.still_needed"),
     ),
     *_in(
         "tracking/bulk_kernel.py",
