@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 
 from spark.test_rows import batch
 from spark.worlds import FEATURES, alone, world
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark import open_state, processors, query
 from swordplay.spark.pages import MOST, Page, Pages
 from swordplay.spark.plan import Plan

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.core import checkpoint
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.group import HEADER
 from swordplay.keyed.key_text import join, split
 from swordplay.keyed.record import Form
@@ -89,7 +89,7 @@ def test_keys_in_a_group_say_what_each_says_alone(loss, lags, resume):
 UNCOMPILED = """
 import numba, numpy as np
 from spark.test_record import World, plan
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.kernel import play_keys
 assert numba.config.DISABLE_JIT and not hasattr(play_keys, "signatures")
 world, group = World("squared", seed=4), plan(4, lags=2).group()

@@ -13,13 +13,13 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.dict_columns import NumericRows, load_names, number, plain_name
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.heads import Heads
 from swordplay.estimators.labels import (
     LabelIndex,
     check_entries,
     label_array,
 )
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import Row, ValueTypes
 
 if TYPE_CHECKING:
@@ -182,9 +182,9 @@ class DictDeferredRows:
         return bool(self._estimator.standardize) and self._estimator.lags in (0, AUTO)
 
     @property
-    def _teams(self) -> list[Heads]:
+    def _teams(self) -> list[LinearModel]:
         model = self._estimator._model
-        return [] if model is None else model.teams
+        return [] if model is None else model.groups
 
     @property
     def rounds(self) -> int:
@@ -385,8 +385,8 @@ class ArrayDeferredRows:
         return bool(self._estimator.__sklearn_is_fitted__())
 
     @property
-    def _teams(self) -> list[Heads]:
-        return list(self._estimator.model_.teams) if self._learned else []
+    def _teams(self) -> list[LinearModel]:
+        return list(self._estimator.model_.groups) if self._learned else []
 
     @property
     def rounds(self) -> int:
@@ -480,7 +480,7 @@ class ArrayDeferredRows:
         if not self._learned:
             return np.zeros((len(rows), 0))
         answers = self._estimator._predict_rows
-        if self._estimator.model_.teams:
+        if self._estimator.model_.groups:
             return np.asarray(answers(numbers, len(numbers))).reshape(len(rows), -1)
         # Forecasts are combined by numpy, whose sums depend on how many rows there are.
         return np.array([answers(numbers[k : k + 1]) for k in range(len(rows))])

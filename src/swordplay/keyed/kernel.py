@@ -10,7 +10,7 @@ from typing import Any
 
 from swordplay.compile import inline, kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.column_stats import scale_row
+from swordplay.engine.column_stats import ColumnArrays, scale_row
 from swordplay.engine.record import (
     LearnerArrays,
     play_planned,
@@ -23,13 +23,19 @@ from swordplay.engine.record import (
     write_proof,
     write_round,
 )
-from swordplay.engine.row_rounds import PLACE as LOCATED
-from swordplay.engine.row_rounds import SETTING, Followed, Planned, decide_aside, prepare, product
+from swordplay.engine.row_rounds import (
+    ROW_SETTING,
+    TARGET_PLACE,
+    RoundPlan,
+    decision,
+    prepare,
+    product,
+)
 
 PLACE = 4
 """Numbers that say where the target lies: centre, spread, largest spread, count."""
 
-__all__ = ["PLACE", "SETTING", "ask_keys", "play_keys"]
+__all__ = ["PLACE", "ROW_SETTING", "ask_keys", "play_keys"]
 
 
 @inline
@@ -94,22 +100,35 @@ def play_keys(
     Returns how many keys were played; fewer than given means that a row of the next one would have
     overflowed.
     """
-    logistic, weights = setting[SETTING.logistic] == 1.0, norms[:0]  # all rows count the same
+    logistic, weights = (
+        setting[ROW_SETTING.is_logistic] == 1.0,
+        norms[:0],
+    )  # all rows count the same
     me = LearnerArrays(coords, numbers, vectors, live, config)
     for k in range(len(who)):
         a, b = edges[k], edges[k + 1]
         record = records[who[k]]
         unpack(record, me, scaler, place, recent)
-        planned = Planned(
-            scaled[a:b], norms[a:b], rounds[a:b, :LOCATED], rounds[a:b, LOCATED:], goals[a:b]
+        planned = RoundPlan(
+            scaled[a:b],
+            norms[a:b],
+            rounds[a:b, :TARGET_PLACE],
+            rounds[a:b, TARGET_PLACE:],
+            goals[a:b],
+            scaled[:0],  # rows of keys have no missing entries
         )
-        columns = Followed(scaler[0], scaler[1], scaler[2], first[slots[k]])
-        target = Followed(place[0:1], place[1:3], place[3:4], first_targets[slots[k]])
+        columns = ColumnArrays(scaler[0], scaler[1], scaler[2], first[slots[k]])
+        target = ColumnArrays(place[0:1], place[1:3], place[3:4], first_targets[slots[k]])
         prepare(raw[a:b], targets[a:b], weights, setting, columns, target, recent, planned)
         asked = scaled[:0]  # no row was asked before
         if (
             play_planned(
-                me, planned.scaled, planned.goals, planned.schedule, asked, predictions[a:b]
+                me,
+                planned.scaled,
+                planned.relative_targets,
+                planned.schedule,
+                asked,
+                predictions[a:b],
             )
             < b - a
         ):
@@ -137,7 +156,7 @@ def ask_keys(
     place: Vector,
     recent: Vector,
     share: Vector,
-    decision: Vector,
+    decided: Vector,
     scaled: Vector,
     predictions: Vector,
 ) -> None:
@@ -145,15 +164,15 @@ def ask_keys(
 
     Nothing is learned.
     """
-    logistic, clip = setting[SETTING.logistic] == 1.0, setting[SETTING.clip]
+    logistic, clip = setting[ROW_SETTING.is_logistic] == 1.0, setting[ROW_SETTING.column_clip]
     me, lags = LearnerArrays(coords, numbers, vectors, live, config), len(recent)
     for k in range(len(who)):
         unpack(records[who[k]], me, scaler, place, recent)
-        decide_aside(coords, numbers, vectors, live, share, decision)
+        decision(coords, numbers, vectors, live, share, decided)
         for t in range(edges[k], edges[k + 1]):
             for j in range(lags):
                 raw[t, j] = recent[j]
             scale_row(raw[t], scaler[0], scaler[1], clip, scaled)
-            predictions[t] = product(scaled, decision)
+            predictions[t] = product(scaled, decided)
             if not logistic:
                 predictions[t] += place[0]

@@ -13,9 +13,9 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.types import Matrix
 from swordplay.engine.record import EXPERTS, PROVEN, ROUND
-from swordplay.estimators import probabilities
+from swordplay.estimators.class_probabilities import probabilities_of
 from swordplay.estimators.labels import dump_classes, label_array, load_classes
-from swordplay.estimators.model import LossName, regression_loss
+from swordplay.estimators.model_settings import LossName, regression_loss
 from swordplay.keyed import inputs, opening, starting
 from swordplay.keyed.crew import Crew
 from swordplay.keyed.folder import Folder, Key
@@ -114,7 +114,7 @@ class Keyed:
                     f"{short_repr(classes)}. Leave them out."
                 )
             self.classes = known
-            self._shelf = self._made(self._start.models[0].heads.dim)
+            self._shelf = self._made(self._start.models[0].dim)
 
     def __len__(self) -> int:
         return len(self.keys())
@@ -232,7 +232,7 @@ class Keyed:
             raise ValueError(
                 "the classes are not known yet. Give classes=[...], or let it learn some rows."
             )
-        return probabilities.of_scores(scores, len(self.classes))
+        return probabilities_of(scores, len(self.classes))
 
     def _require_classification(self) -> None:
         if self.task != "classification":

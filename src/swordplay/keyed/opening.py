@@ -9,11 +9,11 @@ import numpy as np
 
 from swordplay.core.state import add_prefix, split_parts
 from swordplay.core.types import State, Vector
-from swordplay.engine.column_stats import SETTLED, WARM_UP
+from swordplay.engine.column_stats import WARM_UP, WARMED_UP
 from swordplay.engine.record import EXPERTS, PROVEN, RECIPROCALS, ROUND
+from swordplay.estimators.column_scaler import MAX_CENTER
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.scaler import FARTHEST
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.record import Form, Young
 
 
@@ -51,13 +51,13 @@ def model_of(form: Form, record: Vector, first: Young) -> LinearModel:
         "centers": centers,
         "spreads": spreads,
         "counts": counts,
-        "first": _settled(first.rows, counts),
+        "first_values": _settled(first.rows, counts),
     }
     target = {
         "centers": place[:1],
         "spreads": place[1:3],
         "counts": place[3:],
-        "first": _settled(first.targets, place[3:]),
+        "first_values": _settled(first.targets, place[3:]),
     }
     flat: State = (
         add_prefix("columns", scaler) | {"recent": parts["recent"]} | add_prefix("engine", engine)
@@ -75,9 +75,9 @@ def _settled(first: Any, counts: Vector) -> Any:
     """
     values = np.where(np.arange(WARM_UP)[:, None] < counts, first, 0.0)
     middle = values[WARM_UP // 2 - 1 : WARM_UP // 2 + 1]
-    done = (counts >= WARM_UP) & ((values[WARM_UP // 2] == SETTLED) | (middle[0] != middle[1]))
-    values[:, done] = np.linspace(-FARTHEST, FARTHEST, WARM_UP)[:, None]
-    values[WARM_UP // 2, done] = SETTLED
+    done = (counts >= WARM_UP) & ((values[WARM_UP // 2] == WARMED_UP) | (middle[0] != middle[1]))
+    values[:, done] = np.linspace(-MAX_CENTER, MAX_CENTER, WARM_UP)[:, None]
+    values[WARM_UP // 2, done] = WARMED_UP
     return values
 
 
@@ -106,7 +106,7 @@ def classifier(
 
 
 def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
-    """The state of a ``OneModelPerClass`` with the heads of these models, one for each score.
+    """The state of a ``ClassModel`` with the heads of these models, one for each score.
 
     Without lags, heads that share their columns are a team; with lags each head is one. Equal heads
     of classes that were never seen are kept once.
@@ -116,7 +116,7 @@ def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
     seats: list[tuple[int, int]] = []
     known: dict[bytes, tuple[int, int]] = {}
     for k, model in enumerate(models):
-        head = model.heads.stack.learners[0].compact_state()
+        head = model.heads.learners[0].compact_state()
         bits = b"".join(
             np.asarray(head[name]).tobytes() for name in ("experts", "scalars", "points")
         )
@@ -124,8 +124,8 @@ def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
         if is_unseen and bits in known:
             seats.append(known[bits])
             continue
-        if not teams or len(model.heads.recent):
-            flat |= add_prefix(f"{len(teams)}", model.heads.shared_state())
+        if not teams or len(model.recent):
+            flat |= add_prefix(f"{len(teams)}", model.shared_state())
             teams.append(0)
         seats.append((len(teams) - 1, teams[-1]))
         flat |= add_prefix(f"{seats[-1][0]}.{seats[-1][1]}", head)
@@ -133,7 +133,12 @@ def _state_of_classes(models: Sequence[LinearModel], counts: Any) -> State:
         if is_unseen:
             known[bits] = seats[-1]
     team, place = np.array(seats, dtype=np.intp).T
-    flat |= {"counts": counts.astype(np.float64), "turned": 0, "team": team, "place": place}
+    flat |= {
+        "counts": counts.astype(np.float64),
+        "first_negated": 0,
+        "group": team,
+        "position": place,
+    }
     return flat
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.column_stats import SETTLED, WARM_UP
+from swordplay.engine.column_stats import WARM_UP, WARMED_UP
 from swordplay.engine.record import (
     EXPERTS,
     ROUND,
@@ -28,17 +28,17 @@ from swordplay.engine.record import (
     expert_range,
     round_range,
 )
-from swordplay.engine.row_rounds import SETTING
-from swordplay.estimators.model import (
+from swordplay.engine.row_rounds import ROW_SETTING
+from swordplay.estimators.column_scaler import MAX_CENTER, ColumnState
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.model_settings import (
     CURVATURES,
     LARGEST,
     REACH,
     SMALLEST_NORM,
     THRESHOLDS,
-    LinearModel,
     LossName,
 )
-from swordplay.estimators.scaler import FARTHEST, ScalerState
 from swordplay.keyed import kernel
 
 
@@ -79,29 +79,34 @@ class Form:
     ) -> None:
         self.dim, self.loss, self.lags, self.proof = dim, loss, lags, proof
         model = LinearModel(dim, loss=loss, lags=lags)
-        self._memory = model.engine.memory
-        self._steps = model.engine.step_sizes.copy()
+        self._memory = model.head.learner.memory
+        self._steps = model.head.learner.step_sizes.copy()
         begin = start or model
         columns, target = begin.columns.state(), begin.target.state()
         self._first = (
-            None if start is None else Young(columns["first"][None], target["first"][None])
+            None
+            if start is None
+            else Young(columns["first_values"][None], target["first_values"][None])
         )
         self._scaler = np.stack([columns["centers"], columns["spreads"], columns["counts"]])
         self._place = np.concatenate([target["centers"], target["spreads"], target["counts"]])
         self._recent = begin.recent.copy()
-        self._setting = np.zeros(len(SETTING))
-        self._setting[SETTING.logistic] = loss == "logistic"
-        self._setting[SETTING.curvature], self._setting[SETTING.threshold] = (
+        self._setting = np.zeros(len(ROW_SETTING))
+        self._setting[ROW_SETTING.is_logistic] = loss == "logistic"
+        self._setting[ROW_SETTING.curvature], self._setting[ROW_SETTING.threshold] = (
             CURVATURES[loss],
             THRESHOLDS[loss],
         )
-        self._setting[SETTING.reach], self._setting[SETTING.smallest_norm] = REACH, SMALLEST_NORM
-        self._setting[SETTING.radius] = model.radius
-        self._setting[SETTING.clip], self._setting[SETTING.clip_target] = (
+        self._setting[ROW_SETTING.max_deviation], self._setting[ROW_SETTING.min_squared_norm] = (
+            REACH,
+            SMALLEST_NORM,
+        )
+        self._setting[ROW_SETTING.radius] = model.radius
+        self._setting[ROW_SETTING.column_clip], self._setting[ROW_SETTING.target_clip] = (
             model.columns.clip,
             model.target.clip,
         )
-        blocks = blocks_of(begin.engine.memory)
+        blocks = blocks_of(begin.head.learner.memory)
         experts, self.width = self._memory.expert_count, len(blocks.last)
         around = (self._recent, self._place, self._scaler.ravel())
         parts = (
@@ -131,7 +136,7 @@ class Form:
             slice(ends[3] - (3 - k) * (dim + lags), ends[3] - (2 - k) * (dim + lags))
             for k in range(3)
         ]
-        scaler = ranges(ScalerState)
+        scaler = ranges(ColumnState)
         names_of_columns = ("centers", "spreads", "counts")
         self._ranges: list[tuple[str, Any, Field]] = [
             *meta,
@@ -191,10 +196,10 @@ class Form:
             strict=True,
         ):
             values = first.copy()
-            values[:, WARM_UP // 2][(values[:, WARM_UP // 2] == SETTLED) & (counts >= WARM_UP)] = (
-                0.0  # a mark, see scaling
-            )
-            check("first rows", values, ranges(ScalerState)["centers"])
+            values[:, WARM_UP // 2][
+                (values[:, WARM_UP // 2] == WARMED_UP) & (counts >= WARM_UP)
+            ] = 0.0  # a mark, see scaling
+            check("first rows", values, ranges(ColumnState)["centers"])
         numbers, last = (
             {name: records[:, where] for name, where in self._numbers.items()},
             np.abs(records[:, self._last]).max(axis=1),
@@ -207,7 +212,7 @@ class Form:
             ("points", moved),
             ("points ahead", np.abs(numbers["lookahead_step"]) * last[:, None]),
         ):
-            check(name, far, Field(0.0, FARTHEST))
+            check(name, far, Field(0.0, MAX_CENTER))
         check(
             "sum of the weights",
             records[:, self._numbers["weight"]].sum(axis=1),
@@ -318,7 +323,7 @@ class Form:
     def twin(self) -> Form:
         """The same form with arrays of its own to play in, for another thread."""
         other = copy.copy(self)
-        other._memory = LinearModel(self.dim, loss=self.loss, lags=self.lags).engine.memory
+        other._memory = LinearModel(self.dim, loss=self.loss, lags=self.lags).head.learner.memory
         other._scaler, other._place, other._recent = (
             self._scaler.copy(),
             self._place.copy(),

@@ -9,8 +9,9 @@ import numpy as np
 from swordplay.core import checkpoint
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import add_prefix, strip_prefix
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel, LossName
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.model_settings import LossName
 
 KIND = "start of keys"
 """Of the checkpoint."""
@@ -62,20 +63,20 @@ def require_start(start: Any, lags: int, loss: LossName) -> tuple[Start, Any]:
     return found, start.classes_ if loss == "logistic" else None
 
 
-def _of_classes(model: OneModelPerClass, classes: Any, lags: int) -> Start:
+def _of_classes(model: ClassModel, classes: Any, lags: int) -> Start:
     """The heads of a classifier as models of their own."""
-    if len(classes) < 2 or model.turned or not np.array_equal(np.unique(classes), classes):
+    if len(classes) < 2 or model.first_negated or not np.array_equal(np.unique(classes), classes):
         raise ValueError(
             "start must have known two classes or more from its first row on, got "
             f"{short_repr(classes.tolist())}, which are fewer or have joined late. Declare them "
             "all with its first rows: partial_fit(X, y, classes=[...])."
         )
     models = []
-    for team, place in zip(model.team.tolist(), model.place.tolist(), strict=True):
-        heads = model.teams[team]
+    for team, place in zip(model.group.tolist(), model.position.tolist(), strict=True):
+        heads = model.groups[team]
         one = LinearModel(heads.dim, loss="logistic", lags=lags)
         one.load_state(
-            heads.shared_state() | add_prefix("engine", heads.stack.learners[place].compact_state())
+            heads.shared_state() | add_prefix("engine", heads.heads.learners[place].compact_state())
         )
         models.append(one)
     return Start(tuple(models), model.counts.astype(np.int64))

@@ -11,7 +11,7 @@ from typing import Any
 
 from swordplay.core import arguments
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import KINDS
 
 MODELS = {"regression": "DictRegressor", "classification": "DictClassifier"}

@@ -14,9 +14,9 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import DAMAGED, ROW_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
+from swordplay.estimators.class_probabilities import NOTE_COUNT
 from swordplay.estimators.deferred_rows import DeferredRows
-from swordplay.estimators.model import LARGEST
-from swordplay.estimators.tempered import NOTED
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.late.blocks import NOTHING, Block, Kept, Run
 from swordplay.late.ticket import Ticket, TicketPending, checked_ids
 
@@ -266,7 +266,7 @@ class Pending:
         sides = sides_of(saved, chances, model.of_classes)
         notes = parts("notes", saved["notes"], saved["noted"], len(ids), 1, Field(-SAID, SAID))
         last = [
-            one[1] for one in notes if model.of_classes and len(one) == NOTED
+            one[1] for one in notes if model.of_classes and len(one) == NOTE_COUNT
         ]  # labels by their place
         check("pending.notes, last labels", last, Field(-1.0, len(model.labels) - 1.0, whole=True))
         labels, pending = model.labels, cls()

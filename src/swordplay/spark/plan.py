@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from swordplay.estimators.model import LossName
+from swordplay.estimators.model_settings import LossName
 from swordplay.keyed.bands import BandForm
 from swordplay.keyed.group import Group
 from swordplay.keyed.record import Form

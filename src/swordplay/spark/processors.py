@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from swordplay.core import arguments
-from swordplay.estimators.model import LossName
+from swordplay.estimators.model_settings import LossName
 from swordplay.keyed import opening
 from swordplay.keyed.group import FORMAT, OtherSettings
 from swordplay.keyed.key_text import join, split

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import functions, types
 
 from swordplay.core import arguments, extras
-from swordplay.estimators.model import LossName, regression_loss
+from swordplay.estimators.model_settings import LossName, regression_loss
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Plan, frozen_settings

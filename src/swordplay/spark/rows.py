@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators import probabilities
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.class_probabilities import probabilities_of
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.keyed.turns import turns
 from swordplay.spark.bucket import Bucket
 from swordplay.spark.plan import Plan
@@ -164,7 +164,7 @@ def _answers(
     parts = [batch.column("key"), batch.column("order"), target]
     if plan.classes:
         shares = np.zeros((len(batch), plan.classes))
-        shares[turn] = probabilities.of_scores(scores, plan.classes)
+        shares[turn] = probabilities_of(scores, plan.classes)
         predictions[turn] = shares[turn].argmax(axis=1)
         parts.append(pa.array(predictions, mask=refused))
         edges = np.arange(0, shares.size + 1, plan.classes, dtype=np.int32)

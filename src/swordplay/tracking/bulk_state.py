@@ -19,7 +19,7 @@ from swordplay.core.state import (
     strip_prefix,
 )
 from swordplay.core.types import State
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.tracking.known_keys import read_keys
 from swordplay.tracking.ranges import SUM, TOTAL
 
