@@ -215,24 +215,24 @@ class DictDeferredRows:
 
     def numbers(self, rows: Sequence[Row]) -> Matrix:
         """Rows with a number for every name that was learned."""
-        return self._estimator.table_of([self.rows.numbers(row) for row in rows])
+        return self._estimator.to_table([self.rows.numbers(row) for row in rows])[0]
 
     @property
     def version(self) -> tuple[int, int]:
         """How many names and words have a column."""
-        return len(self._estimator._rows), sum(map(len, self.rows.words.values()))
+        return len(self._estimator._columns), sum(map(len, self.rows.words.values()))
 
     def table(self, rows: Sequence[Row]) -> tuple[Matrix, bool]:
         """The same, and whether no name and no word is new."""
         if isinstance(rows, NumericRows):
-            return self._estimator.placed(rows.names, rows.values)
+            return self._estimator.arrange(rows.names, rows.values)
         if len(rows) == 1:
-            return self._estimator.clean_table([self.rows.numbers(rows[0])])
+            return self._estimator.to_table([self.rows.numbers(rows[0])])
         # A row with words becomes a dictionary with an entry for every word that is known: a few
         # rows at a time.
         step = max(1, PIECE // self.columns)
         parts = [
-            self._estimator.clean_table([self.rows.numbers(row) for row in rows[k : k + step]])
+            self._estimator.to_table([self.rows.numbers(row) for row in rows[k : k + step]])
             for k in range(0, len(rows), step)
         ]
         table = parts[0][0] if len(parts) == 1 else np.concatenate([part for part, _ in parts])
@@ -240,7 +240,7 @@ class DictDeferredRows:
 
     def narrowed(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
         """Names that join do so behind the others."""
-        known = len(self._estimator._rows)
+        known = len(self._estimator._columns)
         return numbers[:, :known] if known else np.full((len(numbers), 1), np.nan)
 
     def say(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
@@ -272,7 +272,7 @@ class DictDeferredRows:
             self._estimator.learn_run([self.rows.numbers(rows[0])], truths, asked)
             self.rows.learn(rows[0])
             return
-        known, first = self._estimator._rows.places, 0
+        known, first = self._estimator._columns.column_of, 0
         run: list[Any] = []
         for k, row in enumerate(rows):
             named = self.rows.numbers(row)
@@ -306,7 +306,7 @@ class DictDeferredRows:
 
         0 for none.
         """
-        known, first = self._estimator._rows.places, set[Any]()
+        known, first = self._estimator._columns.column_of, set[Any]()
         for k, row in enumerate(rows):
             plain = all(type(value) is float for value in row.values())
             names: Any = row.keys() if plain else self.rows.numbers(row).keys()
