@@ -190,28 +190,28 @@ def taught_kind() -> Kind:
 
 
 def spark_kind(loss: str, classes: int, level: float | None = None) -> Kind:
-    from swordplay.keyed.group import HEADER
+    from swordplay.keyed.key_bytes import HEADER
     from swordplay.spark.plan import Plan
 
     plan = Plan(("a", "b", "c"), loss, classes, 2, 4, level=level)
     X, y = rows(60, seed=5)
     targets = (y > np.median(y)).astype(float) if classes else y
-    group, numbers = plan.group(), np.repeat([0, 1], [50, 10])
-    group.admit(["one", "two"])
-    group.intervals(numbers, group.play(numbers, np.arange(60), X, targets)[:, 0], targets)
+    table, numbers = plan.table(), np.repeat([0, 1], [50, 10])
+    table.add(["one", "two"])
+    table.intervals(numbers, table.learn(numbers, np.arange(60), X, targets)[:, 0], targets)
     more = np.repeat([0, 1], [10, 10])
 
     def use(data: bytes, path: str) -> None:
-        fresh = plan.group()
+        fresh = plan.table()
         with refusing(ValueError):
-            fresh.loads([(["one", "two"], data)])
-        scores = fresh.play(more, np.arange(20), X[:20], targets[:20])
+            fresh.from_bytes([(["one", "two"], data)])
+        scores = fresh.learn(more, np.arange(20), X[:20], targets[:20])
         sane(scores)
         if level is not None:
             bounded(fresh.intervals(more, scores[:, 0], targets[:20]))
-        plan.group().loads([(["one", "two"], fresh.dumps())])
+        plan.table().from_bytes([(["one", "two"], fresh.to_bytes())])
 
     def change(data: bytes, rng: np.random.Generator) -> tuple[bytes, str]:
-        return in_bytes(data, HEADER.size + 16 + 2, rng)
+        return in_bytes(data, HEADER.size + 32, rng)
 
-    return Kind(group.dumps(), use, change)
+    return Kind(table.to_bytes(), use, change)

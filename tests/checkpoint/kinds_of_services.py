@@ -136,7 +136,7 @@ def _refuse(constant: str) -> None:
 def folder_kind(task: str, **settings: Any) -> Kind:
     """A folder of keys: what they share, and the bytes of each."""
     from swordplay.keyed import Keyed
-    from swordplay.keyed.folder import Folder, Row
+    from swordplay.keyed.sqlite_store import SqliteStore, StoredKey
 
     X, y = rows(80, seed=8)
     keys = np.array(["one", "two", "three", "four"])[np.minimum(np.arange(80) // 35, 3)]
@@ -149,7 +149,7 @@ def folder_kind(task: str, **settings: Any) -> Kind:
     known.predict_then_learn(keys, X, targets)
 
     def parse(path: str) -> dict[str, Any]:
-        folder = Folder(path)
+        folder = SqliteStore(path)
         about = folder.open()
         told = {
             f"rows.{k}": np.frombuffer(row.state, np.uint8)
@@ -168,8 +168,8 @@ def folder_kind(task: str, **settings: Any) -> Kind:
         names = json.loads(state["names"])
         states = [state[f"rows.{k}"].tobytes() for k in range(len(names))]
         about = {"settings": state["settings"].encode(), "start": state["start"].tobytes()}
-        some = [Row(key, seen, data) for (key, seen), data in zip(names, states, strict=True)]
-        Folder(path).write(about, some, since=None)
+        some = [StoredKey(key, seen, data) for (key, seen), data in zip(names, states, strict=True)]
+        SqliteStore(path).write(about, some, since=None)
 
     def use(state: State, path: str) -> None:
         path = f"{path}.keys"

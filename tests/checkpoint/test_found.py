@@ -9,7 +9,7 @@ import swordplay as sp
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import Field, check, check_number
 from swordplay.keyed import Keyed
-from swordplay.keyed.folder import Folder
+from swordplay.keyed.sqlite_store import SqliteStore
 from swordplay.late import LateModel
 from swordplay.parts.learners.saol_cbce_sacs import (
     CoinBetting,
@@ -70,7 +70,7 @@ def test_intervals_that_wait_have_a_level():
             model.tell(str(k), float(k % 5))
     state = model.state()
     LateModel.from_state(state)
-    with pytest.raises(ValueError, match="intervals are pending, and the level is nan"):
+    with pytest.raises(ValueError, match="intervals are pending, and the model has no level"):
         LateModel.from_state(state | {"level": np.nan})
 
 
@@ -194,7 +194,7 @@ def test_settings_that_no_key_was_saved_with(change, tmp_path):
     known = Keyed("regression", threads=1)
     known.predict_then_learn(["one", "two"] * 5, rng.normal(size=(10, 3)), rng.normal(size=10))
     known.save(tmp_path)
-    folder = Folder(tmp_path)
+    folder = SqliteStore(tmp_path)
     about, rows = folder.open(), list(folder.read_all())
     about["settings"] = json.dumps(json.loads(about["settings"]) | change).encode()
     folder.write(about, rows, since=None)
@@ -206,7 +206,7 @@ def test_one_damaged_key_does_not_keep_the_others(tmp_path):
     known = Keyed("regression", threads=1)
     known.predict_then_learn(["one", "two"] * 5, np.arange(30.0).reshape(10, 3), np.arange(10.0))
     known.save(tmp_path)
-    folder = Folder(tmp_path)
+    folder = SqliteStore(tmp_path)
     about, (first, second) = folder.open(), folder.read_all()
     folder.write(about, [first._replace(state=b"\xffno state"), second], since=None)
     loaded = Keyed.load(tmp_path, threads=1)
@@ -274,7 +274,7 @@ def test_bytes_are_bytes(values):
             '[["shop", "double", false]]',
             "the keys in 'shop' are .* to be written as double",
         ),
-        ("bulk.group", np.full(2, np.nan), r"state\['bulk.group'\] must hold bytes"),
+        ("bulk.table", np.full(2, np.nan), r"state\['bulk.table'\] must hold bytes"),
         ("bulk.sums", np.inf, r"state\['sums'\] must hold numbers"),
         ("bulk.totals", -np.inf, r"state\['totals'\] must hold numbers"),
     ],

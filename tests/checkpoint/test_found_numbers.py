@@ -11,7 +11,8 @@ import swordplay as sp
 from swordplay.engine.layout import SCALAR
 from swordplay.engine.saved_state import SAVED_SCALARS
 from swordplay.intervals.layout import SCALAR as INTERVAL_SCALAR
-from swordplay.keyed.bands import BandForm
+from swordplay.keyed.interval_layout import IntervalLayout
+from swordplay.keyed.kernels import KeyRuns
 from swordplay.sklearn import SwordRegressor
 
 BALL = sp.Ball(2)
@@ -137,16 +138,17 @@ def test_records_of_intervals_hold_what_intervals_do(place, value, told):
 
     A column that is marked as settled has seen enough.
     """
-    form = BandForm(0.9)
+    form = IntervalLayout(0.9)
     rng = np.random.default_rng(0)
     records = np.tile(form.fresh, (2, 1))
-    form.play(records, [0, 1], np.array([0, 50, 100]), *rng.normal(size=(2, 100)))
-    form.check_records(records)
-    scalars, counts = form._named["scalars"], form._named["counts"]
+    keys = np.array([0, 1])
+    form.learn(records, KeyRuns(keys, keys, np.array([0, 50, 100])), *rng.normal(size=(2, 100)))
+    form.check(records)
+    scalars, counts = form._places["scalars"], form._places["counts"]
     where = counts if place is None else scalars[getattr(INTERVAL_SCALAR, place)]
     records[1, where] = value
     with pytest.raises(ValueError, match=told):
-        form.check_records(records)
+        form.check(records)
 
 
 def test_a_guess_that_is_doubled_is_not_below_the_first_one():

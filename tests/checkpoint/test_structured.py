@@ -224,7 +224,7 @@ def test_a_label_that_is_there_twice(tmp_path):
         model.learn_one({"a": float(k)}, "xy"[k % 2])
     state = saved(model) | {"labels": '["y", "x", "y"]'}
     checkpoint.save(tmp_path / "x", state, kind="river.SwordClassifier")
-    with pytest.raises(CheckpointError, match="there twice"):
+    with pytest.raises(CheckpointError, match="occurs twice"):
         river.SwordClassifier.load(tmp_path / "x")
 
 
@@ -259,10 +259,10 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
             "counts",
             3,
             31.0,
-            "first",
+            "first_values",
         ),  # less than a column that is marked as settled has seen
-        ("late, classes", "pending.notes", 5, 64.0, "last labels"),  # a place in memory
-        ("late, curves", "intervals.0.radii", 4, 1e300, "radii"),
+        ("late, classes", "pending.blocks.0.notes", 5, 64.0, "last labels"),  # a place in memory
+        ("late, curves", "intervals.0.quantiles", 4, 1e300, "quantiles"),
         (
             "tracker of keys in bulk",
             "bulk.totals",
@@ -285,8 +285,8 @@ def test_what_campaigns_found_is_refused(kind, entry, place, value, told, tmp_pa
 def test_intervals_of_columns_that_say_that_nothing_was_learned_are_used(tmp_path):
     found = KINDS["river regressor, curves"]()
     state = dict(found.state)
-    state["intervals.0.live"] = np.array(state["intervals.0.live"])
-    state["intervals.0.live"][0] = 0.0  # rows
+    state["intervals.0.scalars"] = np.array(state["intervals.0.scalars"])
+    state["intervals.0.scalars"][0] = 0.0  # rows
     found.use(state, str(tmp_path / "x"))
 
 

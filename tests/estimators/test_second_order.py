@@ -435,7 +435,7 @@ def test_curves_show_on_two_interleaved_crescents():
 
 
 @pytest.mark.parametrize(("logistic", "edge"), [(False, -0.1), (True, 7.0)])
-def test_who_curves_in_vain_is_asked_seldom(logistic, edge):
+def test_curves_that_do_not_help_are_evaluated_seldom(logistic, edge):
     from swordplay.compile import uncompiled
     from swordplay.engine.second_order import features, layout
 

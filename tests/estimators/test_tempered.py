@@ -104,9 +104,9 @@ def test_it_is_saved_and_refused_if_damaged(tmp_path):
         numbers = model.model_.calibration.state()["numbers"]
         numbers[place] = value
         with pytest.raises(ValueError, match="calibration"):
-            ClassCalibration.from_parts({"calibration.numbers": numbers}, 4, None)
+            ClassCalibration.from_parts({"calibration": {"numbers": numbers}}, 4, None)
     with pytest.raises(ValueError, match="shape"):
-        ClassCalibration.from_parts({"calibration.numbers": np.zeros(3)}, 4, None)
+        ClassCalibration.from_parts({"calibration": {"numbers": np.zeros(3)}}, 4, None)
 
 
 def test_a_model_that_is_told_at_once_is_the_estimator_alone():

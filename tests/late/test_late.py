@@ -32,7 +32,6 @@ from swordplay.late import (
     TooManyPending,
     UnknownTicket,
 )
-from swordplay.late.blocks import Block, Run, between, kept_of
 
 STEPS = st.lists(
     st.tuples(st.sampled_from(["ask", "ask", "tell", "tell", "drop", "save"]), st.integers(0, 99)),
@@ -262,7 +261,7 @@ def test_without_delay_it_is_the_estimator_alone(kind):
     for x, y in zip(xs, ys, strict=True):
         late.tell(late.ask(x), y)
     if kind.startswith(("by name", "classes by", "lags", "river")):
-        rows = KINDS[kind]()._asks.rows
+        rows = KINDS[kind]().deferred.value_types
         for x, y in zip(xs, ys, strict=True):
             clean = rows.read(x)
             alone.learn_one(rows.numbers(clean), y)
@@ -389,14 +388,13 @@ def test_states_that_no_tickets_lead_to(tmp_path):
     assert LateModel.from_state(good).pending == model.pending
     broken = {
         "pending.ids": '["4", "4"]',
-        "pending.said": np.array([1.0]),
-        "pending.lower": np.array([1e9, 1e9]),
-        "pending.lags": np.array([1.0]),
-        "pending.teams": np.array([3, 3]),
+        "pending.blocks.0.predictions": np.array([[1.0, 2.0, 3.0]] * 2),
+        "pending.blocks.0.lags": np.full((2, 1), 1e200),
         "pending.rows": np.ones((2, 3)),
-        "pending.told": np.array([3]),
-        "pending.voices": np.ones(3),
-        "pending.shapes": "[[[1, 2]], [[1, 0]]]",
+        "pending.blocks.0.rounds": np.array([3]),
+        "pending.blocks.0.notes": np.full((2, 1), 1e200),
+        "pending.blocks.0.expert_scores": np.ones(3),
+        "pending.blocks.0.frozen": np.ones((2, 2, 3)),
         "score.asked": 9,
         "score.missed": 9,
         "max_pending": 1,
@@ -409,7 +407,7 @@ def test_states_that_no_tickets_lead_to(tmp_path):
             LateModel.from_state(good | {name: value})
     with pytest.raises(ValueError, match="damaged"):
         LateModel.from_state(
-            {name: value for name, value in good.items() if name != "pending.upper"}
+            {name: value for name, value in good.items() if name != "pending.blocks.0.notes"}
         )
     model.model.save(tmp_path / "estimator")
     with pytest.raises(CheckpointError):
@@ -466,9 +464,8 @@ def test_inspect_tells_of_tickets(tmp_path, capsys):
 
 
 def test_many_ids_answers_and_scores_are_those_of_each_alone():
-    from swordplay.late import kinds
-    from swordplay.late.score import Score
-    from swordplay.late.ticket import checked_id, checked_ids
+    from swordplay.estimators.deferred_rows import check_numbers
+    from swordplay.late.tickets import check_id, check_ids
 
     for ids in (
         ["a", "b" * 200],
@@ -481,44 +478,60 @@ def test_many_ids_answers_and_scores_are_those_of_each_alone():
         [Ticket("t", 1.0), "a"],
     ):
         try:
-            wanted = [checked_id(one) for one in ids]
+            wanted = [check_id(one) for one in ids]
         except (TypeError, ValueError) as error:
             with pytest.raises(type(error), match=re.escape(str(error))):
-                checked_ids(ids)
+                check_ids(ids)
         else:
-            assert checked_ids(ids) == wanted
-    asks = LateModel("regression")._asks
-    assert kinds.truths(asks, [1.0, -1e60]) == [1.0, -1e60]
-    assert [type(one) for one in kinds.truths(asks, [1, 2.0, True])] == [float] * 3
+            assert check_ids(ids) == wanted
+    assert check_numbers([1.0, -1e60]) == [1.0, -1e60]
+    assert [type(one) for one in check_numbers([1, 2.0, True])] == [float] * 3
     for wrong in ([1.0, math.nan], [1.0, math.inf], [1.0, -1.1e60], [1.0, 1.1e60]):
         with pytest.raises(ValueError, match="y must be finite"):
-            kinds.truths(asks, wrong)
+            check_numbers(wrong)
+
+
+def test_scores_are_sums_over_tickets():
+    from swordplay.late.score import Score
+    from swordplay.late.tickets import TicketBlock
+
     rng = np.random.default_rng(7)
-    given, truths = (
-        np.sort(rng.normal(size=(40, 3)), axis=1)[:, [1, 0, 2]],
-        rng.normal(size=40).tolist(),
-    )
-    given[:3, 1:] = -math.inf, math.inf
-    tickets = [Ticket(f"{k}", *row) for k, row in enumerate(given.tolist())]
+    predictions = np.sort(rng.normal(size=(40, 3)), axis=1)[:, [1, 0, 2]]
+    predictions[:3, 1:] = -math.inf, math.inf
+    predictions[3, 1:] = math.nan  # no interval
+    predictions[4] = math.nan  # no prediction
+    ids, truths = [f"{k}" for k in range(40)], rng.normal(size=40).tolist()
+    block = TicketBlock(ids, ids, None, predictions, Forecast.empty(40), np.empty((40, 2, 0)))
     before = Score(asked=50, loss=0.1, error=0.3)
-    assert before.judge(tickets, truths, given) == before.judge(tickets, truths)
+    score, losses = before.add(block, truths)
+    errors = (predictions[:, 0] - truths) ** 2
+    outside = (truths < predictions[:, 1]) | (truths > predictions[:, 2])
+    assert losses[4] is None
+    assert losses[:4] + losses[5:] == np.delete(errors, 4).tolist()
+    assert (score.told, score.judged, score.with_interval) == (40, 39, 38)
+    assert score.missed == np.count_nonzero(outside)
+    assert score.loss == pytest.approx(0.1 + np.nansum(errors))
+    assert score.error == pytest.approx(0.3 + np.nansum(errors))
+
+    labels, chances = ["a", "b"], np.array([[0.4, 0.6], [1.0, math.nan], [math.nan] * 2])
+    block = TicketBlock(ids[:3], ids[:3], labels, chances, Forecast.empty(3), np.empty((3, 2, 0)))
+    score, losses = Score(asked=9, told=3).add(block, ["a", "b", "a"])
+    assert losses == [-math.log(0.4), -math.log(1.0 / 5.0), None]  # 4 targets before the second
+    assert (score.told, score.judged, score.error) == (6, 2, 2.0)
 
 
-def test_of_a_block_of_which_few_are_left_nothing_else_is_kept():
+def test_a_block_with_few_pending_tickets_is_replaced_by_a_smaller_one():
     model = LateModel("regression")
     tickets = model.ask_many([{"a": float(k)} for k in range(64)])
-    held = {id(model._pending[one.id].block): model._pending[one.id].block for one in tickets}
-    assert [block.left for block in held.values()] == [64]
+    blocks = model._pending._blocks
+    assert {block.pending for block in blocks.values()} == {64}
     model.tell_many(tickets[:40], [1.0] * 40)
-    kept = model._pending[tickets[50].id]
-    assert (kept.block.left, len(kept.block.rows)) == (24, 64)  # more than a quarter
+    block = blocks[tickets[50].id]
+    assert (block.pending, len(block)) == (24, 64)  # more than a quarter
     model.tell_many(tickets[40:48], [1.0] * 8)
-    kept = model._pending[tickets[50].id]
-    assert (kept.block.left, len(kept.block.rows), kept.row) == (
-        16,
-        16,
-        model._asks.read([{"a": 50.0}])[0],
-    )
+    block = blocks[tickets[50].id]
+    assert (block.pending, len(block), len(block.predictions)) == (16, 16, 16)
+    assert model.pending.row(tickets[50].id) == {"a": 50.0}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -545,7 +558,7 @@ def test_tickets_of_blocks_are_those_of_each_alone(seed):
             if rng.random() < 0.7
             else rng.permutation(waiting)[:count].tolist()
         )
-        some = together._pending[some[0]].block.ids if rng.random() < 0.3 else some
+        some = together._pending._blocks[some[0]].ids if rng.random() < 0.3 else some
         ys = rng.normal(size=len(some)).tolist()
         if unknown := [
             id for id in some if id not in alone.pending
@@ -570,28 +583,34 @@ def test_an_id_of_a_block_that_was_asked_again_is_that_of_the_new_one():
     model.tell("y", 5.0)
     again = model.ask({"a": 9.0}, "y")
     assert again == model.pending["y"]
-    assert model._pending.view.run(["x", "y", "z"]) is None
-    assert [run.ids for run in model._pending.runs(["x", "y", "z"])] == [["x"], ["y"], ["z"]]
-    assert [kept.row["a"] for kept in kept_of(model._pending.runs(["x", "y", "z"]))] == [
-        2.0,
-        9.0,
-        2.0,
-    ]
+    block = model.pending.select(["x", "y", "z"])
+    assert block.ids == ["x", "y", "z"]
+    assert [row["a"] for row in block.rows] == [2.0, 9.0, 2.0]
     assert model.tell_many(["x", "y", "z"], [1.0] * 3)[1] == (again.prediction - 1.0) ** 2
     assert not model.pending
 
 
-def test_some_of_the_tickets_of_runs():
-    blocks = [Block([f"{k}" for k in range(n, n + 9)], [], [], 0) for n in (0, 10)]
-    runs = [Run(0, 4, blocks[0], slice(3, 7)), Run(4, 7, blocks[1], [5, 1, 8])]
-    ids = ["3", "4", "5", "6", "15", "11", "18"]
-    for first in range(8):
-        for last in range(first, 8):
-            some = between(runs, first, last)
-            assert [name for run in some for name in run.ids] == ids[first:last]
-            assert [k for run in some for k in range(run.first, run.last)] == list(
-                range(last - first)
-            )
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_selected_tickets_are_those_of_each_alone(task):
+    """Of blocks from before and after the first target, a new label and a frozen copy."""
+    rng = np.random.default_rng(0)
+    model, tickets = LateModel(task), []
+    answers = [1.0, 2.0, 3.0] if task == "regression" else ["a", "b", "c"]
+    for y in answers:
+        tickets += model.ask_many([{"a": float(rng.normal())} for _ in range(7)])
+        model.tell(tickets[-1], y)
+        tickets.pop()
+    tickets.append(model.ask({"a": 0.5}))
+    for ids in (list(model.pending), rng.permutation(list(model.pending))[:9].tolist()):
+        block = model.pending.select(ids)
+        wanted = {ticket.id: ticket for ticket in tickets}
+        assert block.tickets() == [wanted[id] for id in ids]
+        assert [block.ticket(k) for k in range(len(ids))] == block.tickets()
+        assert block.select([3, 1]).tickets() == [wanted[ids[3]], wanted[ids[1]]]
+        assert block.select(slice(2, 5)).ids == ids[2:5]
+        assert block.forecast.rounds.shape == (len(ids),)
+    assert model.pending.are_pending(list(model.pending))
+    assert not model.pending.are_pending([tickets[0].id] * 2)
 
 
 def test_texts_of_another_kind_are_no_ids_in_a_block_either():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swordplay.late import LateModel, answers
+from swordplay.late import LateModel, learning
 from swordplay.serving.errors import RequestError
 from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log_format import Event
@@ -118,7 +118,7 @@ def test_columns_of_a_series_are_counted_as_the_model_has_them():
     for k, name in enumerate("abc"):
         served.send("tell", {"id": name, "y": float(k)})
         late = served.models.series["m", ""].late
-        assert served.columns() == 11 + k == len(late.model._rows) == late._asks.columns
+        assert served.columns() == 11 + k == len(late.model._rows) == late.deferred.columns
 
 
 def test_a_series_has_so_many_columns():
@@ -224,8 +224,8 @@ def test_parts_of_a_large_table_are_the_same_as_all_of_it(monkeypatch, kind, wid
     told = [float(k % 7) if kind == "regression" else "abc"[k % 3] for k in range(1_200)]
 
     def played(cells, few):
-        monkeypatch.setattr(answers, "CELLS", cells)
-        monkeypatch.setattr(answers, "FEW_COLUMNS", few)
+        monkeypatch.setattr(learning, "MAX_CELLS", cells)
+        monkeypatch.setattr(learning, "FEW_COLUMNS", few)
         late, found = LateModel(kind), []
         rows = mixed_rows(1_200) if width > 1 else [{"a": 0.1 * k} for k in range(1_200)]
         for first in range(0, 1_200, 300):
@@ -233,7 +233,7 @@ def test_parts_of_a_large_table_are_the_same_as_all_of_it(monkeypatch, kind, wid
             found += tickets
             late.tell_many(tickets[: first // 4 + 30], told[first : first + first // 4 + 30])
         late.tell_many(list(late.pending), [told[int(name) - 1] for name in late.pending])
-        last = late.model._model.predict(late._asks.numbers(rows[:50]), 50)
+        last = late.model._model.predict(late.deferred.table(rows[:50])[0], 50)
         return found, late.summary(), np.asarray(last).tolist()
 
     assert played(2**20, 128) == played(500, 128) == played(500, 0) == played(2**20, 0)
@@ -251,4 +251,4 @@ def test_rows_that_wait_are_kept_as_they_are():
     dense = late.ask_many([{f"{j}": 0.5 * k + j for j in range(0, 300, 3)} for k in range(50)])
     blocks = late._pending._blocks
     assert blocks[sparse[0].id].table is None
-    assert blocks[dense[0].id].table[0].shape == (50, 300)
+    assert blocks[dense[0].id].table.shape == (50, 300)

@@ -16,11 +16,11 @@ def load():
     from swordplay.spark import processors  # noqa: F401  # for those that are forked later
     from swordplay.spark.plan import Plan
 
-    group = Plan(("x",), "squared", 0, 0, buckets=1, level=0.9).group()
-    group.admit(["one"])
+    table = Plan(("x",), "squared", 0, "auto", buckets=1, level=0.9).table()
+    table.add(["one"])
     one = np.zeros(1, dtype=np.int64)
-    group.intervals(one, group.play(one, one, np.ones((1, 1)), np.ones(1))[:, 0], np.ones(1))
-    group.ask(one, np.ones((1, 1)))
+    table.intervals(one, table.learn(one, one, np.ones((1, 1)), np.ones(1))[:, 0], np.ones(1))
+    table.predict(one, np.ones((1, 1)))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ import pytest
 pytest.importorskip("pyspark")
 
 from spark.test_rows import batch
-from spark.worlds import FEATURES, alone, world
+from spark.worlds import FEATURES, MODEL, alone, world
 from swordplay.estimators.linear_model import LinearModel
-from swordplay.spark import open_state, processors, query
-from swordplay.spark.pages import MOST, Page, Pages
+from swordplay.spark import functions, open_state, processors
+from swordplay.spark.pages import MAX_KEYS, Page, Pages
 from swordplay.spark.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
@@ -71,7 +71,7 @@ def plan(**more):
         tuple(FEATURES),
         "squared",
         0,
-        0,
+        "auto",
         buckets=1,
         **({"level": 0.9} | more),
     )
@@ -101,8 +101,8 @@ def test_pages_are_split_and_every_key_is_on_one():
     parts = pages.split(Page(0, 0), keys)
     assert set(parts) == pages.all
     assert sorted(key for some in parts.values() for key in some) == sorted(keys)
-    assert max(map(len, parts.values())) <= MOST == 32
-    again = Pages(pages.dumps())
+    assert max(map(len, parts.values())) <= MAX_KEYS == 32
+    again = Pages(pages.to_bytes())
     assert again.all == pages.all
     assert {page: sorted(some) for page, some in again.of(keys).items()} == {
         p: sorted(k) for p, k in parts.items() if k
@@ -162,7 +162,7 @@ def test_idle_keys_are_forgotten():
     )
     rows.loc[[0, 1, 39], "key"] = "idle"
     _, answers = run(rows.assign(batch=np.arange(40)), plan(forget=100))
-    fresh = LinearModel(len(FEATURES)).predict_then_learn(
+    fresh = LinearModel(len(FEATURES), **MODEL).predict_then_learn(
         rows[FEATURES].to_numpy()[39:], rows["y"].to_numpy()[39:]
     )
     assert answers["prediction"].tolist()[-1] == fresh[0] == 0.0
@@ -205,14 +205,12 @@ def test_a_state_opened_is_an_ordinary_estimator():
         assert ":" in name or (name, fmt) == (processors.SETTINGS_KEY, 4)  # which holds no learner
         learned |= open_state(fmt, blob, features=FEATURES)
     for key, mine in rows.sort_values("at").groupby("key"):
-        model = LinearModel(len(FEATURES))
+        model = LinearModel(len(FEATURES), **MODEL)
         model.predict_then_learn(mine[FEATURES].to_numpy(copy=True), mine["y"].to_numpy())
         assert np.array_equal(
             learned[key].predict(mine[FEATURES]), model.predict(mine[FEATURES].to_numpy(copy=True))
         )
-    with pytest.raises(
-        ValueError, match="fmt must be 1 or 2, which values with learners have, got 3"
-    ):
+    with pytest.raises(ValueError, match="fmt must be 1, as for all values with models, got 3"):
         open_state(3, blob, features=FEATURES)
     fmt, blob = next(page for (name,), page in handle.map.all.items() if ":" in name)
     with pytest.raises(ValueError, match="damaged"):
@@ -223,7 +221,7 @@ def test_spans_of_time_are_in_units_of_the_order():
     from pyspark.sql import types
 
     def span(kind, value):
-        return query._span("delay", value, SimpleNamespace(order="at", types={"at": kind}))
+        return functions._span("delay", value, SimpleNamespace(order="at", types={"at": kind}))
 
     assert span(types.TimestampType(), datetime.timedelta(seconds=2)) == 2_000_000
     assert span(types.TimestampNTZType(), datetime.timedelta(seconds=2)) == 2_000_000
@@ -238,5 +236,5 @@ def test_spans_of_time_are_in_units_of_the_order():
 def test_many_more_partitions_than_buckets_are_warned_of():
     session = SimpleNamespace(conf={"spark.sql.shuffle.partitions": "200"})
     with pytest.warns(UserWarning, match=r"shuffle.partitions is 200, and there are 64 buckets"):
-        query._warn_of_partitions(session, 64)
-    query._warn_of_partitions(session, 100)
+        functions._warn_of_partitions(session, 64)
+    functions._warn_of_partitions(session, 100)

@@ -32,6 +32,7 @@ CHANGES = {
     "features": {"features": ["x1", "x0", "x2"]},
     "buckets": {"buckets": 64},
     "lags": {"lags": 1},
+    "curves": {"curves": None},
     "type of order": {"order": "day"},
 }
 
@@ -54,13 +55,13 @@ def test_every_setting_is_frozen(spark, tmp_path):
     nobody can read.
     """
     from swordplay.spark.columns import Columns
-    from swordplay.spark.query import _plan
+    from swordplay.spark.functions import _plan
 
     write(labelled(1, ""), tmp_path / "in")
     frame = spark.read.parquet(str(tmp_path / "in"))
 
     def frozen(key, features, target, order, classes, **options):
-        usual = {"loss": "squared", "lags": 0, "level": 0.9, "buckets": 64}
+        usual = {"loss": "squared", "lags": "auto", "curves": "auto", "level": 0.9, "buckets": 64}
         columns = Columns(frame, key, features, target, order, classes)
         return dict(_plan(columns, **(usual | options)).frozen)
 
@@ -106,14 +107,14 @@ def test_states_of_other_settings_are_refused():
     other = Plan(**(vars(PLAN) | {"frozen": (("key", '"place"'),)}))
     without = Plan(**(vars(PLAN) | {"frozen": ()}))
     for plan, is_accepted in ((PLAN, True), (other, False), (without, False)):
-        group = plan.group()
-        group.admit(["one"])
-        saved = group.dumps()
+        table = plan.table()
+        table.add(["one"])
+        saved = table.to_bytes()
         if is_accepted:
-            PLAN.group().loads([(["one"], saved)])
+            PLAN.table().from_bytes([(["one"], saved)])
         else:
             with pytest.raises(ValueError, match="saved with other settings"):
-                PLAN.group().loads([(["one"], saved)])
+                PLAN.table().from_bytes([(["one"], saved)])
 
 
 def rows(count, key):
@@ -127,7 +128,7 @@ def rows(count, key):
 
 
 def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
-    monkeypatch.setattr(processors, "PACKED_BYTES", 10_000)
+    monkeypatch.setattr(processors, "PACKET_BYTES", 10_000)
     batches = [rows(7, "k" * 1000) for _ in range(5)]
     sent = list(processors.packets(PLAN)(iter(batches)))
     assert len(sent) > 1
@@ -150,15 +151,15 @@ def test_keys_have_room_for_more_than_two_gigabytes():
     """Offsets of 32 bits made a second chunk of rows, which nobody looked at."""
     assert PLAN.schema.field("key").type == pa.large_string()
     many = pa.Table.from_batches([rows(5, "one"), rows(3, "two")]).drop_columns("bucket")
-    whole = processors.together(many, PLAN)
+    whole = processors.one_batch(many, PLAN)
     assert len(whole) == 8
-    assert len(processors.together(many.slice(0, 0), PLAN)) == 0
+    assert len(processors.one_batch(many.slice(0, 0), PLAN)) == 0
 
 
 @pytest.mark.deep
 def test_more_than_two_gigabytes_of_keys_stay_together():
     part = rows(3, "k" * 500_000_000).drop_columns(["bucket"])
-    assert len(processors.together(pa.Table.from_batches([part, part]), PLAN)) == 6
+    assert len(processors.one_batch(pa.Table.from_batches([part, part]), PLAN)) == 6
 
 
 def test_settings_in_the_checkpoint_are_plain_text():

@@ -9,9 +9,9 @@ pytest.importorskip("pyspark")
 
 from spark.worlds import FEATURES
 from swordplay.spark import processors
+from swordplay.spark.functions import MAX_BUCKETS
 from swordplay.spark.pages import murmur3, partition_key
 from swordplay.spark.plan import Plan
-from swordplay.spark.query import MOST_BUCKETS
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -44,7 +44,7 @@ def test_partitions_get_as_many_buckets_each(partitions):
 
 
 def test_no_bucket_is_called_like_the_one_of_the_settings():
-    assert processors.SETTINGS not in partition_key(np.arange(MOST_BUCKETS))
+    assert processors.SETTINGS not in partition_key(np.arange(MAX_BUCKETS))
 
 
 def test_packets_are_for_the_groups_as_they_are_called():

@@ -12,7 +12,7 @@ from spark import local
 from spark.test_pages import Handle, plan, run
 from spark.test_rows import tracked
 from spark.test_stream import NAMES
-from spark.worlds import FEATURES, alone, matched, world, write
+from spark.worlds import FEATURES, MODEL, alone, matched, world, write
 from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark import learn_table, open_state, processors, track_stream
 from swordplay.spark.plan import setting_changes
@@ -40,7 +40,7 @@ def test_a_table_leaves_the_learners_of_its_keys(learned):
     rows = states.collect()
     assert sorted(row["key"] for row in rows) == sorted(before["key"].unique())
     for row in rows:
-        mine, model = before[before["key"] == row["key"]], LinearModel(len(FEATURES))
+        mine, model = before[before["key"] == row["key"]], LinearModel(len(FEATURES), **MODEL)
         model.predict_then_learn(mine[FEATURES].to_numpy(copy=True), mine["y"].to_numpy())
         [opened] = open_state(row["fmt"], row["blob"], features=FEATURES, key=row["key"]).values()
         assert np.array_equal(
@@ -72,7 +72,7 @@ def test_what_was_learned_with_other_settings_is_refused(spark, learned):
     _, folder, states = learned
     stream = local.rows_of(spark, folder / "in")
     with pytest.raises(
-        ValueError, match="start was learned with other settings: lags was 0 and is 1"
+        ValueError, match='start was learned with other settings: lags was "auto" and is 1'
     ):
         track_stream(stream, **NAMES, start=states, lags=1)
     with pytest.raises(
@@ -89,12 +89,12 @@ def test_keys_begin_with_their_states():
     rows = world(70, 4, seed=12, most=9)
     first, rest = rows[rows["batch"] < 2], rows[rows["batch"] >= 2]
     settings = plan(frozen=(("lags", "0"), ("buckets", "1")))
-    table = settings.portable()
-    group = table.group()
+    of_table = settings.portable()
+    table = of_table.table()
     for _, part in first.groupby("batch"):
-        tracked(part, group, table)
-    states = pd.DataFrame({"key": list(group.places), "fmt": group.format})
-    states["blob"] = [group.dumps([group.places[key]]) for key in states["key"]]
+        tracked(part, table, of_table)
+    states = pd.DataFrame({"key": list(table.numbers), "fmt": processors.KEYS_FORMAT})
+    states["blob"] = [table.to_bytes([table.numbers[key]]) for key in states["key"]]
     handle, tracker = Handle(), processors.BucketProcessor(settings)
     tracker.init(handle)
     for some in (states[:40], states[40:]):  # Spark may hand them over in pieces
@@ -106,11 +106,11 @@ def test_keys_begin_with_their_states():
     assert np.array_equal(found["prediction"], pd.Series(alone(rows), index=rows.index)[rest.index])
     with pytest.raises(ValueError, match=r"start holds the key 'key .*' more than once"):
         tracker.handleInitialState((0,), states, None)
-    foreign = plan(frozen=(("lags", "1"),)).portable().group()
-    foreign.admit(["stranger"])
+    foreign = plan(frozen=(("lags", "1"),)).portable().table()
+    foreign.add(["stranger"])
     with pytest.raises(ValueError, match="other settings"):
         tracker.handleInitialState(
-            (0,), states.head(1).assign(key="stranger", blob=foreign.dumps()), None
+            (0,), states.head(1).assign(key="stranger", blob=foreign.to_bytes()), None
         )
 
 

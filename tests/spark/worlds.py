@@ -8,6 +8,8 @@ import pandas as pd
 from swordplay.estimators.linear_model import LinearModel
 
 FEATURES = ["x0", "x1", "x2"]
+MODEL = {"lags": "auto", "curves": "auto"}
+"""What the functions of swordplay.spark learn with unless told otherwise."""
 
 
 def world(keys, batches, seed, most=5):
@@ -49,7 +51,7 @@ def alone(frame, features=None, target="y", **settings):
     features = features or FEATURES
     answer = pd.Series(np.nan, index=frame.index)
     for _, rows in frame.sort_values("at").groupby("key"):
-        model = LinearModel(len(features), **settings)
+        model = LinearModel(len(features), **MODEL | settings)
         answer[rows.index] = model.predict_then_learn(
             rows[features].to_numpy(dtype=float, copy=True), rows[target].to_numpy()
         )

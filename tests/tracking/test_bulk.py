@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from swordplay.intervals import SwordIntervals
-from swordplay.keyed import playing
-from swordplay.keyed.group import Group
-from swordplay.keyed.record import Form
+from swordplay.keyed import key_table
+from swordplay.keyed.key_table import KeyTable
+from swordplay.keyed.record_layout import KeyModel
 from swordplay.tracking import bulk, bulk_kernel, trackers
 from swordplay.tracking.band import judged
 from swordplay.tracking.bulk import BulkTracker, fits
+from swordplay.tracking.key_index import KeyIndex
 from swordplay.tracking.keyed import KeyedTracker
-from swordplay.tracking.known_keys import KnownKeys
 from swordplay.tracking.settings import Settings
 
 pytestmark = pytest.mark.xdist_group("keyed")
@@ -67,10 +67,12 @@ def tracked(tracker, batch, edges, resume=False):
 
 
 @pytest.mark.parametrize("key", [("shop",), ("shop", "part")])
-@pytest.mark.parametrize("lags", [0, 2])
+@pytest.mark.parametrize(
+    "model", [{"lags": "auto", "curves": "auto"}, {"lags": 2, "curves": "auto"}, {}, {"lags": 2}]
+)
 @pytest.mark.parametrize(("unlabelled", "gaps"), [(0.0, 0.0), (0.2, 0.1)])
-def test_the_same_as_a_tracker_for_each_key(key, lags, unlabelled, gaps):
-    batch, settings = table(1, unlabelled=unlabelled, gaps=gaps), Settings("y", key=key, lags=lags)
+def test_the_same_as_a_tracker_for_each_key(key, model, unlabelled, gaps):
+    batch, settings = table(1, unlabelled=unlabelled, gaps=gaps), Settings("y", key=key, **model)
     bulk = trackers.begin(settings, batch.slice(0, 300))
     assert isinstance(bulk, BulkTracker)
     each = KeyedTracker.begin(settings, batch.slice(0, 300))
@@ -115,7 +117,7 @@ def around(answers, key, level):
 
 @pytest.mark.parametrize("key", [("shop",), ("shop", "part")])
 def test_intervals_are_those_of_each_key_alone(monkeypatch, key):
-    monkeypatch.setattr("swordplay.keyed.crew.FEWEST_ROWS", 50)
+    monkeypatch.setattr("swordplay.keyed.key_table.MIN_THREAD_ROWS", 50)
     batch, settings = table(6, unlabelled=0.1, gaps=0.1), Settings("y", key=key, level=0.8)
     bulk, said = tracked(trackers.begin(settings, batch), batch, [300, 301, 640], resume=True)
     assert said.schema == KeyedTracker.begin(settings, batch).schema
@@ -154,7 +156,7 @@ def test_dates_are_columns_and_tell_the_order_within_each_key(gaps):
 def test_it_does_not_matter_where_batches_end_or_runs_stop(resume):
     batch, settings = (
         table(2, unlabelled=0.1, gaps=0.1, dated=True),
-        Settings("y", key=("shop",), lags=1, level=0.9),
+        Settings("y", key=("shop",), lags="auto", curves="auto", level=0.9),
     )
     whole, said = tracked(trackers.begin(settings, batch), batch, [])
     for seed in range(3):
@@ -214,11 +216,11 @@ def test_damaged_states_are_refused():
         "bulk.sums": -saved["bulk.sums"],
         "bulk.counts": saved["bulk.counts"][1:],
         "bulk.totals": np.full_like(saved["bulk.totals"], np.nan),
-        "bulk.group": saved["bulk.group"][:-1],
+        "bulk.table": saved["bulk.table"][:-8],
         "bulk.keys": json.dumps(["a"]),
         "rows": -1,
-        "bulk.bands.records": saved["bulk.bands.records"][1:],
-        "bulk.bands.figures": -saved["bulk.bands.figures"] - 1.0,
+        "bulk.figures": -saved["bulk.figures"] - 1.0,
+        "bulk.apart": saved["bulk.apart"] + 2,
         "order": "{}",
     }
     for name, value in bad.items():
@@ -230,19 +232,23 @@ def test_damaged_states_are_refused():
 def test_how_many_rows_are_played_at_once_does_not_show(monkeypatch):
     batch, settings = table(8, unlabelled=0.1), Settings("y", key=("shop",), level=0.8)
     _, expected = tracked(trackers.begin(settings, batch), batch, [300])
-    monkeypatch.setattr("swordplay.keyed.playing.AT_ONCE", 7)
+    monkeypatch.setattr("swordplay.keyed.key_table.CALL_ROWS", 7)
     _, said = tracked(trackers.begin(settings, batch), batch, [300])
     assert said.equals(expected)
-    assert list(playing.parts(np.array([0, 3, 5, 20, 21, 24]), 0, 5)) == [(0, 2), (2, 3), (3, 5)]
-    assert list(playing.parts(np.array([0, 3, 5, 20, 21, 24]), 1, 2)) == [(1, 2)]
+    assert list(key_table.call_parts(np.array([0, 3, 5, 20, 21, 24]), 0, 5)) == [
+        (0, 2),
+        (2, 3),
+        (3, 5),
+    ]
+    assert list(key_table.call_parts(np.array([0, 3, 5, 20, 21, 24]), 1, 2)) == [(1, 2)]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.float64()])
 def test_keys_have_numbers_in_the_order_in_which_they_appear(kind):
     """Batch by batch, some with missing ones and some without, by Arrow and by Python."""
     rng = np.random.default_rng(9)
-    group, seen = Group(Form(1, "squared"), 1), {}
-    known = KnownKeys(group)
+    keys_of, seen = KeyTable(KeyModel(1, "squared")), {}
+    known = KeyIndex(keys_of)
     for turn in range(12):
         values = [
             None if turn % 3 == 2 and k % 5 == 0 else k
@@ -250,11 +256,11 @@ def test_keys_have_numbers_in_the_order_in_which_they_appear(kind):
         ]
         keys = pa.array(values).cast(kind)
         if turn == 7:
-            known = KnownKeys(group)  # as after a stop
+            known = KeyIndex(keys_of)  # as after a stop
         for key in keys.to_pylist():
             seen.setdefault(key, len(seen))
         assert known.numbers([keys]).tolist() == [seen[key] for key in keys.to_pylist()]
-    assert group.places == seen
+    assert keys_of.numbers == seen
 
 
 @pytest.mark.parametrize("keys", [1, 7, 300])
@@ -283,7 +289,7 @@ def test_rows_are_encoded_in_slices_and_room_is_used_again(monkeypatch):
     batch, settings = table(4, 200, gaps=0.2, dated=True), Settings("y", key=("shop",))
     found = []
     for slice_ in (1 << 13, 7):
-        monkeypatch.setattr(bulk, "SLICE", slice_)
+        monkeypatch.setattr(bulk, "ENCODED_ROWS", slice_)
         tracker, said = tracked(trackers.begin(settings, batch), batch, [120, 150])
         found.append((said, tracker.encoder.state()))
         assert len(tracker._room) == 120

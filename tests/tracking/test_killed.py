@@ -125,7 +125,7 @@ def in_bulk(folder, kills, seed):
     saved = checkpoint.load(folder / "straight" / "state", kind=jobs.KIND)
     assert {
         "tracker.bulk.keys",
-        "tracker.bulk.bands.records",
+        "tracker.bulk.figures",
     } <= saved.keys()
     return ends
 

@@ -83,8 +83,7 @@ def track(
         How many of the last targets join the columns; ``"auto"`` lets experts with and without them
         compete.
     curves
-        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`. Keys have
-        first-order models only.
+        ``"auto"``, ``"rich"`` or None, as in :class:`swordplay.sklearn.SwordRegressor`.
     features, drop
         Columns to use (all unless given), and columns not to use.
     loss
@@ -149,7 +148,7 @@ def track(
     """
     with in_python():
         keys = _one_or_more("key", key)
-        used_lags, used_curves = checked_lags(lags), None if keys else checked_curves(curves)
+        used_lags, used_curves = checked_lags(lags), checked_curves(curves)
         settings = Settings(
             target=_name("target", target),
             task=_one_of("task", task, (None, *TASKS)),

@@ -177,7 +177,7 @@ def describe_late_model(kind: str, state: Mapping[str, Any]) -> Facts | None:
 
     if kind != KIND:
         return None
-    score, estimator = Score.of_state(strip_prefix("score", state)), strip_prefix("model", state)
+    score, estimator = Score.from_state(strip_prefix("score", state)), strip_prefix("model", state)
     of_classes = "labels" in estimator or "classes" in estimator
     first, *lines = score.lines(of_classes, float(state["level"]))
     facts: Facts = {

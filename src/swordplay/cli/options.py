@@ -305,15 +305,13 @@ def settings(typed: Mapping[str, Any]) -> Settings:
         **plain,
         **more,
         level=level(typed),
-        **of_model(typed["lags"], typed["curves"], typed["key"]),
+        **of_model(typed["lags"], typed["curves"]),
     )
 
 
-def of_model(lags: Any, curves: Any, key: Any = None) -> dict[str, Any]:
-    """Lags and curves as they are meant: keys have first-order models, and without curves no
-    lags join by themselves.
-    """
-    curves = None if curves == NONE or key else curves
+def of_model(lags: Any, curves: Any) -> dict[str, Any]:
+    """Return the settings of lags and curves; without curves ``auto`` means no lags."""
+    curves = None if curves == NONE else curves
     return {"lags": 0 if lags == AUTO and curves is None else lags, "curves": curves}
 
 

@@ -84,16 +84,16 @@ def _curves(features: Matrix, targets: Vector) -> None:
 
 def _keys(features: Matrix, targets: Vector) -> None:
     from swordplay.keyed import Keyed
-    from swordplay.keyed.bands import BandForm
+    from swordplay.keyed.key_table import KeyTable
+    from swordplay.keyed.record_layout import KeyModel
     from swordplay.tracking.bulk_kernel import hold, judge, sort_by_key
 
     keys, model = [0, 1] * (len(targets) // 2), Keyed()
     model.predict_then_learn(keys, features, targets)
     model.predict(keys, features)
-    numbers, bands = np.zeros(len(targets), dtype=np.int64), BandForm(0.9)
-    found = bands.play(
-        bands.fresh[None].copy(), numbers[:1], np.array([0, len(targets)]), targets, targets
-    )
+    table = KeyTable(KeyModel(features.shape[1], "squared", level=0.9))
+    numbers = table.add([0])[np.zeros(len(targets), dtype=np.int64)]
+    found = table.intervals(numbers, targets, targets)
     sums, seen = np.zeros((1, 3)), np.zeros(len(targets), dtype=bool)
     judge(numbers, targets, targets, np.zeros(1), np.zeros(1), numbers[:1].copy(), sums, seen)
     hold(numbers, targets, found, np.zeros((1, 3)))

@@ -1,19 +1,16 @@
-"""A learner on a ball as a row of numbers, for many learners in one table: what predictions need
-and, if wanted, certificates.
+"""Inline functions that copy a learner on a ball into a row of numbers, its record, and back.
 
-What only pools that grow, adaptive steps or a schedule of one's own need stays behind: the learners
-of a table are of one make, with constant steps, and every round has its schedule. A record has two
-blocks: the numbers of the round, in the order of ``ROUND``, and behind what the owner of the record
-puts in between, the last features, the experts' numbers in the order of ``EXPERTS``, N of each, and
-their coordinates, ``(d, N)``. Where certificates are wanted, the radius of the last round and the
-sums of ``PROVEN``, N of each, come last.
+A record holds what the next round needs and, if wanted, what certificates need. It leaves out what
+only growing pools, adaptive steps or the learner's own schedule need: the learners of a table have
+constant steps, and every round is given its schedule. The owner of a record puts its parts in any
+order: the numbers of the round (``ROUND``); the last row, the numbers of the N experts
+(``EXPERTS``, N of each) and their points ``(d, N)``; and for certificates the radius of the last
+round and the sums of ``CERTIFICATE``, N of each.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from swordplay.compile import inline
 from swordplay.core.types import Vector
@@ -34,40 +31,36 @@ from swordplay.engine.layout import (
     fields,
     saved_names,
 )
-from swordplay.engine.memory import LearnerMemory
 from swordplay.engine.rounds import play_planned
 from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
 
 __all__ = [
+    "CERTIFICATE",
     "EXPERTS",
-    "PROVEN",
     "ROUND",
     "ROW",
     "SIGNED",
     "SLACK",
-    "Blocks",
     "LearnerArrays",
-    "blocks_of",
     "expert_range",
     "play_planned",
     "read",
+    "read_certificate",
     "read_experts",
-    "read_proof",
     "read_round",
     "round_range",
     "write",
+    "write_certificate",
     "write_experts",
-    "write_proof",
     "write_round",
 ]
 
 LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
-ROUND, EXPERTS = saved_names(SCALAR, without=LEFT_OUT), saved_names(EXPERT, without=LEFT_OUT)
+ROUND = saved_names(SCALAR, without=LEFT_OUT)
+EXPERTS = saved_names(EXPERT, without=LEFT_OUT)
 RECIPROCALS = ("inverse_step", "inverse_growth", "inverse_largest")
-"""Of the certificate's sums, those that are 1 / step from the first round on where steps are
-constant.
-"""
-PROVEN = tuple(
+"""Sums of the certificate that are 1 / step size from the first round on if steps are constant."""
+CERTIFICATE = tuple(
     name
     for name in saved_names(EXPERT)
     if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
@@ -75,138 +68,110 @@ PROVEN = tuple(
 _ROUND_PLACES = tuple(SCALAR._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
-_PROVEN_PLACES = tuple(EXPERT._fields.index(name) for name in PROVEN)
-
-
-class Blocks(NamedTuple):
-    """The parts of a record."""
-
-    round: Vector
-    last: Vector
-    experts: Vector
-    points: Vector
-    proof: Vector
-
-
-def blocks_of(memory: LearnerMemory) -> Blocks:
-    """The record of a learner as it is now, part by part."""
-    n = memory.expert_count
-    return Blocks(
-        memory.scalars[list(_ROUND_PLACES)],
-        memory.vectors[VECTOR.last_row].copy(),
-        memory.experts[list(_EXPERT_PLACES), :n].ravel(),
-        np.ascontiguousarray(memory.coordinates[:, :n]).ravel(),
-        np.append(memory.settings[SETTING.domain_size], memory.experts[list(_PROVEN_PLACES), :n]),
-    )
+_CERTIFICATE_PLACES = tuple(EXPERT._fields.index(name) for name in CERTIFICATE)
 
 
 @inline
-def read(record: Vector, at: int, answer: Any, count: int) -> int:
-    """Copy the next numbers of a record; returns where it goes on."""
+def read(record: Vector, at: int, numbers: Any, count: int) -> int:
+    """Copy the next numbers of a record; returns the place behind them."""
     for i in range(count):
-        answer[i] = record[at + i]
+        numbers[i] = record[at + i]
     return at + count
 
 
 @inline
 def write(record: Vector, at: int, numbers: Any, count: int) -> int:
-    """Copy numbers into a record; returns where it goes on."""
+    """Copy numbers into a record; returns the place behind them."""
     for i in range(count):
         record[at + i] = numbers[i]
     return at + count
 
 
 @inline
-def read_round(record: Vector, at: int, me: LearnerArrays) -> int:
-    """The numbers of the round into the arrays of a learner."""
+def read_round(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the numbers of the round into a learner; returns the place behind them."""
     for place in _ROUND_PLACES:
-        me.scalars[place] = record[at]
+        learner.scalars[place] = record[at]
         at += 1
-    me.scalars[SCALAR.has_prediction] = 0.0
+    learner.scalars[SCALAR.has_prediction] = 0.0
     return at
 
 
 @inline
-def write_round(record: Vector, at: int, me: LearnerArrays) -> int:
-    """The numbers of the round into a record."""
+def write_round(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the numbers of the round into a record; returns the place behind them."""
     for place in _ROUND_PLACES:
-        record[at] = me.scalars[place]
+        record[at] = learner.scalars[place]
         at += 1
     return at
 
 
 @inline
-def read_experts(record: Vector, at: int, me: LearnerArrays) -> int:
-    """Last features, numbers and coordinates into the arrays.
+def read_experts(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the last row, and numbers and points of the experts, into a learner.
 
-    Padded columns become copies, as ``LearnerMemory.fill_padding`` makes them.
+    Padding columns become copies of the last expert, as ``LearnerMemory.fill_padding`` makes them.
     """
-    coords, numbers = me.coordinates, me.experts
-    experts, columns = int(me.scalars[SCALAR.expert_count]), numbers.shape[1]
-    at = read(record, at, me.vectors[VECTOR.last_row], me.vectors.shape[1])
+    points, experts = learner.coordinates, learner.experts
+    count, columns = int(learner.scalars[SCALAR.expert_count]), experts.shape[1]
+    at = read(record, at, learner.vectors[VECTOR.last_row], learner.vectors.shape[1])
     for place in _EXPERT_PLACES:
-        at = read(record, at, numbers[place], experts)
-        for i in range(experts, columns):
-            numbers[place, i] = numbers[place, experts - 1]
+        at = read(record, at, experts[place], count)
+        for i in range(count, columns):
+            experts[place, i] = experts[place, count - 1]
     for i in range(columns):
-        numbers[EXPERT.inverse_scale, i] = 1.0 / numbers[EXPERT.scale, i]
-    for i in range(experts, columns):
-        numbers[EXPERT.weight, i] = 0.0
-    for j in range(coords.shape[0]):
-        at = read(record, at, coords[j], experts)
-        for i in range(experts, columns):
-            coords[j, i] = coords[j, experts - 1]
+        experts[EXPERT.inverse_scale, i] = 1.0 / experts[EXPERT.scale, i]
+    for i in range(count, columns):
+        experts[EXPERT.weight, i] = 0.0
+    for j in range(points.shape[0]):
+        at = read(record, at, points[j], count)
+        for i in range(count, columns):
+            points[j, i] = points[j, count - 1]
     return at
 
 
 @inline
-def write_experts(record: Vector, at: int, me: LearnerArrays) -> int:
-    """Last features, numbers and coordinates into a record."""
-    experts = int(me.scalars[SCALAR.expert_count])
-    at = write(record, at, me.vectors[VECTOR.last_row], me.vectors.shape[1])
+def write_experts(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the last row, and numbers and points of the experts, into a record."""
+    count = int(learner.scalars[SCALAR.expert_count])
+    at = write(record, at, learner.vectors[VECTOR.last_row], learner.vectors.shape[1])
     for place in _EXPERT_PLACES:
-        at = write(record, at, me.experts[place], experts)
-    for j in range(me.coordinates.shape[0]):
-        at = write(record, at, me.coordinates[j], experts)
+        at = write(record, at, learner.experts[place], count)
+    for j in range(learner.coordinates.shape[0]):
+        at = write(record, at, learner.coordinates[j], count)
     return at
 
 
 @inline
-def read_proof(record: Vector, at: int, me: LearnerArrays) -> int:
-    """The certificate's sums into the arrays."""
-    experts, columns = int(me.scalars[SCALAR.expert_count]), me.experts.shape[1]
-    me.settings[SETTING.domain_size] = record[at]
+def read_certificate(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the sums of the certificate into a learner; returns the place behind them."""
+    experts, settings = learner.experts, learner.settings
+    count, columns = int(learner.scalars[SCALAR.expert_count]), experts.shape[1]
+    settings[SETTING.domain_size] = record[at]
+    settings[SETTING.diameter] = settings[SETTING.diameter_per_size] * record[at]
     at += 1
-    for place in _PROVEN_PLACES:
-        at = read(record, at, me.experts[place], experts)
-        for i in range(experts, columns):
-            me.experts[place, i] = me.experts[place, experts - 1]
+    for place in _CERTIFICATE_PLACES:
+        at = read(record, at, experts[place], count)
+        for i in range(count, columns):
+            experts[place, i] = experts[place, count - 1]
+    has_learned = learner.scalars[SCALAR.rounds] > 0.0
     for place in _RECIPROCAL_PLACES:
         for i in range(columns):
-            me.experts[place, i] = (
-                1.0 / me.experts[EXPERT.step_size, i] if me.scalars[SCALAR.rounds] > 0.0 else 0.0
-            )
-    (
-        me.experts[EXPERT.squared_norm_change],
-        me.experts[EXPERT.weighted_norm_change],
-        me.experts[EXPERT.max_dual_norm],
-    ) = (
-        0.0,
-        0.0,
-        0.0,
-    )  # of steps that change
-    # A record does not tell how far an expert has been: not beyond the domain of its last round.
-    me.experts[EXPERT.max_squared_norm] = (
-        me.settings[SETTING.domain_size] * me.settings[SETTING.domain_size]
-    )
+            experts[place, i] = 1.0 / experts[EXPERT.step_size, i] if has_learned else 0.0
+    # Sums over steps that change: there are none.
+    experts[EXPERT.squared_norm_change] = 0.0
+    experts[EXPERT.weighted_norm_change] = 0.0
+    experts[EXPERT.max_dual_norm] = 0.0
+    # A record does not hold how far an expert has been: not beyond the domain of its last round.
+    experts[EXPERT.max_squared_norm] = settings[SETTING.domain_size] * settings[SETTING.domain_size]
     return at
 
 
 @inline
-def write_proof(record: Vector, at: int, me: LearnerArrays) -> int:
-    """The certificate's sums into a record."""
-    record[at] = me.settings[SETTING.domain_size]
+def write_certificate(record: Vector, at: int, learner: LearnerArrays) -> int:
+    """Copy the sums of the certificate into a record; returns the place behind them."""
+    record[at] = learner.settings[SETTING.domain_size]
     at += 1
-    for place in _PROVEN_PLACES:
-        at = write(record, at, me.experts[place], int(me.scalars[SCALAR.expert_count]))
+    for place in _CERTIFICATE_PLACES:
+        at = write(record, at, learner.experts[place], int(learner.scalars[SCALAR.expert_count]))
     return at

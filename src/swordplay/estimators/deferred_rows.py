@@ -1,24 +1,20 @@
-"""Rows that are kept until their targets are known, for LateModel."""
+"""Adapters that let ``LateModel`` predict rows of any estimator now and learn them later."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.arguments import short_repr
+from swordplay.core.arguments import LARGEST_INPUT, short_repr
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.dict_columns import NumericRows, load_names, number, plain_name
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.labels import (
-    LabelIndex,
-    check_entries,
-    label_array,
-)
-from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.labels import LabelIndex, check_entries, label_array
 from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import Row, ValueTypes
 
@@ -26,415 +22,331 @@ if TYPE_CHECKING:
     from swordplay.estimators.dict_models import DictModel
     from swordplay.estimators.sklearn_base import SklearnModel
 
-
-PIECE = 2**18
-"""Cells of a table that is made of dictionaries at a time: about 30 MB of these."""
+MAX_DICT_CELLS = 2**18
+"""Cells of a table that is made of dictionaries at a time, which take about 30 MB."""
+PLAIN_TYPES = (bool, int, float, str)
+"""Types of values in rows for an estimator that encodes them; None stands for a missing value."""
 
 
 class DeferredRows(Protocol):
-    """An estimator whose rows come before their answers."""
+    """An estimator whose rows are predicted now and learned later.
 
-    of_classes: bool
-    """Whether it predicts labels; else numbers."""
+    Rows are kept in the form that :meth:`read` returns until they are learned. A table holds rows
+    as the model sees them: floats, NaN for a missing value, shape ``(T, d)``.
+    """
+
+    estimator: Any
+    predicts_labels: bool
+    """Whether targets are labels; numbers otherwise."""
 
     @property
-    def estimator(self) -> Any:
-        """The estimator itself."""
-        ...
-
-    @property
-    def together(self) -> bool:
-        """Whether several rows may be learned by one call: none of them is refused on the way,
-        and none needs lags.
-        """
+    def labels(self) -> list[Any]:
+        """Labels in the order of their probabilities, new ones last; empty for numbers."""
         ...
 
     @property
     def rounds(self) -> int:
-        """How many rows the model has learned."""
-        ...
-
-    def forecast(self, rows: Sequence[Any], numbers: Matrix) -> Forecast:
-        """Predict rows, each as if it were the next one, and keep what learning them late needs."""
+        """Number of rows that the model has learned."""
         ...
 
     @property
-    def labels(self) -> list[Any]:
-        """All labels in the order of the probabilities; of none, for a regression."""
-        ...
-
-    def read(self, xs: Sequence[Any]) -> Sequence[Any]:
-        """Rows made clean, to be kept; all are refused in words if one is none."""
-        ...
-
-    def numbers(self, rows: Sequence[Any]) -> Matrix:
-        """Rows as the model sees them now, NaN where something is missing, shape ``(T, d)``."""
+    def columns(self) -> int:
+        """Number of columns of a table, at least 1, with those of names that were only read."""
         ...
 
     @property
     def version(self) -> Any:
-        """Another one whenever the model sees the same row in another way."""
+        """A value that changes whenever the model sees the same row as another row of a table."""
         ...
 
-    def table(self, rows: Sequence[Any]) -> tuple[Matrix, bool]:
-        """The same as :meth:`numbers`, and whether :meth:`learn` takes it in place of the rows
-        as long as the version stays.
+    @property
+    def learns_in_blocks(self) -> bool:
+        """Whether :meth:`learn` takes several rows: none can be refused, and none needs lags."""
+        ...
+
+    def read(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Check rows and return them in the form in which they are kept.
+
+        Raises TypeError or ValueError for the first wrong row; then nothing has changed.
         """
         ...
 
-    def narrowed(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
-        """Rows as the model sees them, from what one of the same kind sees that has learned all
-        that this one has, and more.
+    def table(self, rows: Sequence[Any]) -> tuple[Matrix, Any]:
+        """Return a table of kept rows, and its version.
+
+        The version is None if :meth:`learn` cannot take the table in place of the rows.
         """
         ...
 
-    def say(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
-        """Predictions, shape ``(T, 1)``, or probabilities of all labels, ``(T, K)``.
+    def forecast(self, rows: Sequence[Any], table: Matrix) -> Forecast:
+        """Predict rows, each as if it were the next one, and keep what learning them late needs."""
+        ...
 
-        ``(T, 0)`` before anything was learned.
+    def frozen_scores(self, live: Any, rows: Sequence[Any], table: Matrix) -> Matrix:
+        """Predict rows by this model, a copy of an earlier state of the model ``live``.
+
+        ``table`` is that of ``live``, whose last targets are taken over. The scores are
+        predictions, shape ``(T, 1)``, or probabilities of the labels that this model knows.
         """
         ...
 
-    def truth(self, y: Any) -> Any:
-        """An answer made clean: a finite number, or a label."""
+    def first_new_name(self, rows: Sequence[Any]) -> int:
+        """Index of the first row that has a column which the model and ``rows[0]`` lack; or 0."""
         ...
 
-    def agree(self, truths: Sequence[Any]) -> None:
-        """Refuse clean answers that the estimator cannot learn together, or beside the labels
-        that it knows.
-        """
+    def check_answers(self, answers: Sequence[Any]) -> list[Any]:
+        """Return targets as finite floats or labels; raise an error for one that is neither."""
         ...
 
     def learn(
         self,
         rows: Sequence[Any],
-        truths: Sequence[Any],
-        table: Matrix | None = None,
+        answers: Sequence[Any],
         asked: Forecast | None = None,
+        table: Matrix | None = None,
     ) -> None:
-        """Learn rows in this order, in place of which their table may be given.
+        """Learn rows in their order; an error changes nothing.
 
-        ``asked`` is their forecast. One that is refused changes nothing.
+        ``asked`` is their forecast if answers of other rows came in between, or None. ``table``
+        replaces the rows if its version is the present one.
         """
         ...
 
-    def state(self) -> State:
-        """What the next row needs beside the estimator."""
+    def state(self, rows: Sequence[Any]) -> State:
+        """Return kept rows, and all they need beside the estimator."""
         ...
 
-    def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Take up what else there is; the estimator is there already."""
+    def load_state(self, saved: Mapping[str, Any]) -> Sequence[Any]:
+        """Restore what :meth:`state` returned, and return the rows."""
         ...
 
-    @property
-    def columns(self) -> int:
-        """Columns of a table of rows, those of names that were asked and not learned yet included.
 
-        1 at least.
-        """
-        ...
-
-    def joins(self, rows: Sequence[Any]) -> int:
-        """Which of these rows, learned in this order, is the first but one with a name that is new.
-
-        0 for none.
-        """
-        ...
-
-    def follow(self, other: Any) -> None:
-        """Take rows that another one of the same kind has read, and that may hold more columns
-        than were known here.
-        """
-        ...
-
-    def packed(self, rows: Sequence[Any]) -> Any:
-        """Kept rows as a checkpoint holds them."""
-        ...
-
-    def unpacked(self, saved: Any) -> list[Any]:
-        """And back, checked."""
-        ...
+def check_numbers(answers: Sequence[Any]) -> list[Any]:
+    """Return targets as finite floats; several plain floats are checked together."""
+    if len(answers) > 1 and set(map(type, answers)) == {float}:
+        is_in_range = min(answers) >= -LARGEST_INPUT and max(answers) <= LARGEST_INPUT
+        if is_in_range and math.isfinite(sum(answers)):  # a sum with NaN is NaN
+            return list(answers)
+    return [number("y", answer) for answer in answers]
 
 
 @final
 class DictDeferredRows:
-    """Rows by name, with words, dates and gaps (see ``value_types``).
+    """Rows that are dictionaries with numbers, words, dates and missing values.
 
     Parameters
     ----------
     estimator
-        One of river's or of ours, that takes numbers by name.
-    of_classes
-        Whether it predicts labels.
+        Model of dictionaries of numbers.
+    predicts_labels
+        Whether it is a classifier.
     """
 
-    def __init__(self, estimator: DictModel, of_classes: bool) -> None:
-        self._estimator, self.of_classes, self.rows = estimator, of_classes, ValueTypes()
-
-    @property
-    def estimator(self) -> Any:
-        """The estimator itself."""
-        return self._estimator
-
-    @property
-    def together(self) -> bool:
-        """Whether several rows may be learned by one call."""
-        return bool(self._estimator.standardize) and self._estimator.lags in (0, AUTO)
-
-    @property
-    def _teams(self) -> list[LinearModel]:
-        model = self._estimator._model
-        return [] if model is None else model.groups
-
-    @property
-    def rounds(self) -> int:
-        """How many rows the model has learned."""
-        model = self._estimator._model
-        return 0 if model is None else model.rounds
-
-    def forecast(self, rows: Sequence[Row], numbers: Matrix) -> Forecast:
-        """Predict rows, each as if it were the next one."""
-        model = self._estimator._model
-        return Forecast.empty(len(numbers)) if model is None else model.forecast(numbers)
+    def __init__(self, estimator: DictModel, predicts_labels: bool) -> None:
+        self.estimator: Any = estimator
+        self.predicts_labels = predicts_labels
+        self.value_types = ValueTypes()
+        """Type of the values of each column, and the words that have columns of their own."""
 
     @property
     def labels(self) -> list[Any]:
-        """All labels in the order in which they came."""
-        return list(self.estimator.classes_) if self.of_classes else []
-
-    def read(self, xs: Sequence[Any]) -> Sequence[Any]:
-        """Rows made clean; what their columns hold is decided by their first values."""
-        if isinstance(xs, NumericRows) and self.rows.accepts_unchanged(xs):
-            return xs
-        before = dict(self.rows.kinds)
-        try:
-            return [self.rows.read(x) for x in xs]
-        except BaseException:
-            self.rows.kinds = before
-            raise
-
-    def numbers(self, rows: Sequence[Row]) -> Matrix:
-        """Rows with a number for every name that was learned."""
-        return self._estimator.to_table([self.rows.numbers(row) for row in rows])[0]
+        """Labels in the order in which they appeared."""
+        return list(self.estimator.classes_) if self.predicts_labels else []
 
     @property
-    def version(self) -> tuple[int, int]:
-        """How many names and words have a column."""
-        return len(self._estimator._columns), sum(map(len, self.rows.words.values()))
-
-    def table(self, rows: Sequence[Row]) -> tuple[Matrix, bool]:
-        """The same, and whether no name and no word is new."""
-        if isinstance(rows, NumericRows):
-            return self._estimator.arrange(rows.names, rows.values)
-        if len(rows) == 1:
-            return self._estimator.to_table([self.rows.numbers(rows[0])])
-        # A row with words becomes a dictionary with an entry for every word that is known: a few
-        # rows at a time.
-        step = max(1, PIECE // self.columns)
-        parts = [
-            self._estimator.to_table([self.rows.numbers(row) for row in rows[k : k + step]])
-            for k in range(0, len(rows), step)
-        ]
-        table = parts[0][0] if len(parts) == 1 else np.concatenate([part for part, _ in parts])
-        return table, all(known for _, known in parts)
-
-    def narrowed(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
-        """Names that join do so behind the others."""
-        known = len(self._estimator._columns)
-        return numbers[:, :known] if known else np.full((len(numbers), 1), np.nan)
-
-    def say(self, rows: Sequence[Row], numbers: Matrix) -> Matrix:
-        """Predictions, or probabilities."""
-        model = self._estimator._model
-        if model is None:
-            return np.zeros((len(numbers), 0))
-        return np.asarray(model.predict(numbers, len(numbers))).reshape(len(numbers), -1)
-
-    def truth(self, y: Any) -> Any:
-        """A number, or a label."""
-        return LabelIndex().check(y) if self.of_classes else number("y", y)
-
-    def agree(self, truths: Sequence[Any]) -> None:
-        """Labels of all kinds may be learned together."""
-
-    def learn(
-        self,
-        rows: Sequence[Row],
-        truths: Sequence[Any],
-        table: Matrix | None = None,
-        asked: Forecast | None = None,
-    ) -> None:
-        """Learn rows in this order: those between which no name joins, by one call."""
-        if table is not None:
-            self._estimator.learn_table(table, truths, asked)
-            return
-        if len(rows) == 1:
-            self._estimator.learn_run([self.rows.numbers(rows[0])], truths, asked)
-            self.rows.learn(rows[0])
-            return
-        known, first = self._estimator._columns.column_of, 0
-        run: list[Any] = []
-        for k, row in enumerate(rows):
-            named = self.rows.numbers(row)
-            if run and any(name not in known and name not in run[0] for name in named):
-                part = None if asked is None else asked.rows(slice(first, k))
-                self._estimator.learn_run(run, truths[first:k], part)
-                first, run = k, []
-            run.append(named)
-            self.rows.learn(row)
-        part = None if asked is None else asked.rows(slice(first, None))
-        self._estimator.learn_run(run, truths[first:], part)
+    def rounds(self) -> int:
+        """Number of rows that the model has learned."""
+        model = self.estimator._model
+        return 0 if model is None else int(model.rounds)
 
     @property
     def columns(self) -> int:
-        """Columns of a table of rows, those of names that were asked and not learned yet included.
+        """Number of columns of a table, at least 1, with those of names that were only read."""
+        return max(1, self.value_types.columns)
 
-        1 at least.
-        """
-        return max(1, self.rows.columns)
+    @property
+    def version(self) -> tuple[int, int]:
+        """Number of names and of words that have a column."""
+        return len(self.estimator._columns), sum(map(len, self.value_types.words.values()))
 
-    def state(self) -> State:
-        """What its columns hold."""
-        return self.rows.state()
+    @property
+    def learns_in_blocks(self) -> bool:
+        """Whether :meth:`learn` takes several rows."""
+        return bool(self.estimator.standardize) and self.estimator.lags in (0, AUTO)
 
-    def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Take up what its columns hold."""
-        self.rows = ValueTypes.from_state(saved)
+    def read(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Check rows; the first value of a column decides what type it has."""
+        if isinstance(rows, NumericRows) and self.value_types.accepts_unchanged(rows):
+            return rows
+        before = dict(self.value_types.kinds)
+        try:
+            return [self.value_types.read(row) for row in rows]
+        except BaseException:
+            self.value_types.kinds = before
+            raise
 
-    def joins(self, rows: Sequence[Row]) -> int:
-        """Which of these rows is the first but one with a column or a word that is new.
+    def table(self, rows: Sequence[Row]) -> tuple[Matrix, Any]:
+        """Return a table of kept rows, and its version unless a name or a word is new."""
+        if isinstance(rows, NumericRows):
+            table, is_known = self.estimator.arrange(rows.names, rows.values)
+            return table, self.version if is_known else None
+        # A row with words becomes a dictionary with an entry for every word: not too many at once.
+        step = len(rows) if len(rows) == 1 else max(1, MAX_DICT_CELLS // self.columns)
+        parts, all_known = [], True
+        for k in range(0, len(rows), step):
+            numbers = [self.value_types.numbers(row) for row in rows[k : k + step]]
+            part, is_known = self.estimator.to_table(numbers)
+            parts.append(part)
+            all_known = all_known and is_known
+        table = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return table, self.version if all_known else None
 
-        0 for none.
-        """
-        known, first = self._estimator._columns.column_of, set[Any]()
+    def forecast(self, rows: Sequence[Row], table: Matrix) -> Forecast:
+        """Predict rows, each as if it were the next one."""
+        model = self.estimator._model
+        return Forecast.empty(len(table)) if model is None else model.forecast(table)
+
+    def frozen_scores(self, live: Any, rows: Sequence[Row], table: Matrix) -> Matrix:
+        """Predict rows of ``live``; its columns begin with those of this model."""
+        model, known = self.estimator._model, len(self.estimator._columns)
+        _take_lags(model, live.estimator._model)
+        part = table[:, :known] if known else np.full((len(table), 1), np.nan)
+        return np.asarray(model.predict(part, len(part))).reshape(len(part), -1)
+
+    def first_new_name(self, rows: Sequence[Row]) -> int:
+        """Index of the first row that has a column which the model and ``rows[0]`` lack; or 0."""
+        known = self.estimator._columns.column_of
+        first: set[Any] = set()
         for k, row in enumerate(rows):
-            plain = all(type(value) is float for value in row.values())
-            names: Any = row.keys() if plain else self.rows.numbers(row).keys()
-            if not k:
+            is_plain = all(type(value) is float for value in row.values())
+            names: Any = row.keys() if is_plain else self.value_types.numbers(row).keys()
+            if k == 0:
                 first = set(names)
             elif any(name not in known and name not in first for name in names):
                 return k
         return 0
 
-    def follow(self, other: Any) -> None:
-        """Take rows that another one has read: what columns hold is what they hold there, and
-        heads see the last targets.
-        """
-        self.rows.kinds = other.rows.kinds
-        for mine, its in zip(self._teams, other._teams, strict=False):
-            mine.recent[:] = its.recent
+    def check_answers(self, answers: Sequence[Any]) -> list[Any]:
+        """Return targets as finite floats, or labels of any type."""
+        if not self.predicts_labels:
+            return check_numbers(answers)
+        return [LabelIndex().check(answer) for answer in answers]
 
-    def packed(self, rows: Sequence[Row]) -> str:
-        """Names and values of every row."""
-        return json.dumps(
-            [[[plain_name(name), value] for name, value in row.items()] for row in rows]
-        )
+    def learn(
+        self,
+        rows: Sequence[Row],
+        answers: Sequence[Any],
+        asked: Forecast | None = None,
+        table: Matrix | None = None,
+    ) -> None:
+        """Learn rows in their order, of which only the first may have new names."""
+        if table is not None:
+            self.estimator.learn_table(table, answers, asked)
+            return
+        named = []
+        for k, row in enumerate(rows):
+            if k > 0:
+                self.value_types.learn(rows[k - 1])  # its words have columns from now on
+            named.append(self.value_types.numbers(row))
+        self.estimator.learn_run(named, answers, asked)
+        self.value_types.learn(rows[-1])
 
-    def unpacked(self, saved: Any) -> list[Row]:
-        """And back, checked."""
-        found = [
-            dict(
-                zip(
-                    load_names(json.dumps([one[0] for one in row])),
-                    [one[1] for one in row],
-                    strict=True,
-                )
-            )
-            for row in json.loads(saved)
-        ]
-        rows = list(self.read(found))
-        if rows != found:
-            raise ValueError("its pending rows hold values that their columns do not.")
+    def state(self, rows: Sequence[Row]) -> State:
+        """Return kept rows as text, and the types of columns."""
+        listed = [[[plain_name(name), value] for name, value in row.items()] for row in rows]
+        return {"rows": json.dumps(listed)} | self.value_types.state()
+
+    def load_state(self, saved: Mapping[str, Any]) -> Sequence[Row]:
+        """Restore the types of columns, and return the rows."""
+        types = {name: value for name, value in saved.items() if name != "rows"}
+        self.value_types = ValueTypes.from_state(types)
+        rows = []
+        for listed in json.loads(saved["rows"]):
+            names = load_names(json.dumps([name for name, _ in listed]))
+            rows.append(dict(zip(names, [value for _, value in listed], strict=True)))
+        if list(self.read(rows)) != rows:
+            raise ValueError("its pending rows hold values of other types than their columns.")
         return rows
-
-
-PLAIN = (bool, int, float, str)
-"""What a value of a data frame may be; None is missing."""
 
 
 @final
 class ArrayDeferredRows:
-    """Rows of arrays, or by name where the estimator was fitted to a data frame.
+    """Rows that are arrays, or dictionaries if the estimator was fitted to a data frame.
 
     Parameters
     ----------
     estimator
-        One of scikit-learn's clothes.
-    of_classes
-        Whether it predicts labels.
+        Estimator of :mod:`swordplay.sklearn`.
+    predicts_labels
+        Whether it is a classifier.
     """
 
-    def __init__(self, estimator: SklearnModel, of_classes: bool) -> None:
-        self._estimator, self.of_classes = estimator, of_classes
-        self._wide: int | None = None
-        """Numbers of a row, once one was asked for."""
+    def __init__(self, estimator: SklearnModel, predicts_labels: bool) -> None:
+        self.estimator: Any = estimator
+        self.predicts_labels = predicts_labels
+        self._width: int | None = None
+        """Length of the rows; None before the first was read."""
 
     @property
-    def estimator(self) -> Any:
-        """The estimator itself."""
-        return self._estimator
-
-    @property
-    def together(self) -> bool:
-        """Whether several rows may be learned by one call."""
-        asked = self._estimator.get_params()
-        return bool(asked.get("standardize")) and asked["lags"] in (0, AUTO) and not asked["encode"]
-
-    @property
-    def _learned(self) -> bool:
-        return bool(self._estimator.__sklearn_is_fitted__())
-
-    @property
-    def _teams(self) -> list[LinearModel]:
-        return list(self._estimator.model_.groups) if self._learned else []
-
-    @property
-    def rounds(self) -> int:
-        """How many rows the model has learned."""
-        return int(self._estimator.model_.rounds) if self._learned else 0
-
-    def forecast(self, rows: Sequence[Any], numbers: Matrix) -> Forecast:
-        """Predict rows, each as if it were the next one."""
-        if not self._learned:
-            return Forecast.empty(len(rows))
-        found: Forecast = self._estimator.model_.forecast(numbers)
-        return found._replace(scores=self.say(rows, numbers))  # maybe those of a block
+    def _is_fitted(self) -> bool:
+        return bool(self.estimator.__sklearn_is_fitted__())
 
     @property
     def labels(self) -> list[Any]:
-        """All labels, in the order of the columns of ``predict_proba``."""
-        return list(self.estimator.classes_.tolist()) if self.of_classes and self._learned else []
+        """Labels in the order of the columns of ``predict_proba``."""
+        has_labels = self.predicts_labels and self._is_fitted
+        return list(self.estimator.classes_.tolist()) if has_labels else []
 
-    def read(self, xs: Sequence[Any]) -> list[Any]:
-        """Rows made clean."""
-        before = self._wide
+    @property
+    def rounds(self) -> int:
+        """Number of rows that the model has learned."""
+        return int(self.estimator.model_.rounds) if self._is_fitted else 0
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of a row; 1 before the first one."""
+        return self._width or 1
+
+    @property
+    def version(self) -> int:
+        """Always 0: columns stay what they are."""
+        return 0
+
+    @property
+    def learns_in_blocks(self) -> bool:
+        """Whether :meth:`learn` takes several rows."""
+        settings = self.estimator.get_params()
+        if not settings.get("standardize"):  # SwordAggregator has no such setting
+            return False
+        return settings["lags"] in (0, AUTO) and not settings["encode"]
+
+    def read(self, rows: Sequence[Any]) -> Sequence[Any]:
+        """Check rows, which must all have the same length."""
+        before = self._width
         try:
-            return [self._read(x) for x in xs]
+            return [self._read(row) for row in rows]
         except BaseException:
-            self._wide = before
+            self._width = before
             raise
 
     def _read(self, x: Any) -> Any:
-        """A row made clean: its numbers.
-
-        Where the estimator encodes, a dictionary of values as they are.
-        """
-        known = getattr(self._estimator, "feature_names_in_", None)
-        if self._estimator.encode:
-            return _by_name(x, known)
+        """Return a row as an array, or as a dictionary if the estimator encodes it."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        if self.estimator.encode:
+            return _check_named(x, names)
         if isinstance(x, Mapping):
-            if known is None:
+            if names is None:
                 raise TypeError(
                     f"x must be an array of numbers, got {short_repr(x)}: this estimator was not "
                     "fitted to columns with names. Give the values alone, or take swordplay.river "
                     "or LateModel('regression'), which learn by name."
                 )
-            named = _by_name(x, known)
-            x = [named[name] for name in known]
-        return self._numbers(x)
+            named = _check_named(x, names)
+            x = [named[name] for name in names]
+        return self._check_array(x)
 
-    def _numbers(self, x: Any) -> Vector:
-        """A row of finite numbers, as wide as those before it."""
+    def _check_array(self, x: Any) -> Vector:
+        """Return a row of finite numbers, as long as those before it."""
         if hasattr(x, "tocsr"):
             raise TypeError(
                 f"x must be an array of numbers, got a sparse one ({type(x).__name__}). Give "
@@ -444,163 +356,143 @@ class ArrayDeferredRows:
 
         check_numeric("x", x)
         row = arguments.array("x", x, ndim=1).copy()
-        wanted = self._estimator.n_features_in_ if self._learned else self._wide
+        wanted = self.estimator.n_features_in_ if self._is_fitted else self._width
         if not len(row) or (wanted is not None and len(row) != wanted):
             raise ValueError(
                 f"x must have {wanted or 'some'} number(s), as the rows before it, got {len(row)}."
             )
-        self._wide = len(row)
+        self._width = len(row)
         return np.asarray(check_magnitudes("x", row))
 
-    def numbers(self, rows: Sequence[Any]) -> Matrix:
-        """Rows of numbers."""
-        if not self._estimator.encode:
-            return np.stack(rows)
-        return (
-            self._estimator.encoder_.rows(self._given(rows))
-            if self._learned
-            else np.full((len(rows), 1), np.nan)
-        )
+    def table(self, rows: Sequence[Any]) -> tuple[Matrix, Any]:
+        """Return a table of kept rows; rows themselves are learned, so its version is None."""
+        if not self.estimator.encode:
+            return np.stack(rows), None
+        if not self._is_fitted:
+            return np.full((len(rows), 1), np.nan), None
+        return self.estimator.encoder_.rows(self._for_estimator(rows)), None
 
-    @property
-    def version(self) -> int:
-        """Its columns stay what they are."""
+    def forecast(self, rows: Sequence[Any], table: Matrix) -> Forecast:
+        """Predict rows, each as if it were the next one."""
+        if not self._is_fitted:
+            return Forecast.empty(len(rows))
+        found: Forecast = self.estimator.model_.forecast(table)
+        return found._replace(scores=self._scores(table))  # after fit those of a batch
+
+    def _scores(self, table: Matrix) -> Matrix:
+        """Predictions, shape ``(T, 1)``, or probabilities."""
+        answers = self.estimator._predict_rows
+        if self.estimator.model_.teams:
+            return np.asarray(answers(table, len(table))).reshape(len(table), -1)
+        # numpy combines the forecasts of others, and its sums depend on the number of rows
+        return np.array([answers(table[k : k + 1]) for k in range(len(table))])
+
+    def frozen_scores(self, live: Any, rows: Sequence[Any], table: Matrix) -> Matrix:
+        """Predict rows of ``live``, encoded as this model knows their columns."""
+        _take_lags(self.estimator.model_, live.estimator.model_)
+        return self._scores(self.table(rows)[0])
+
+    def first_new_name(self, rows: Sequence[Any]) -> int:
+        """Return 0: arrays have no names."""
         return 0
 
-    def table(self, rows: Sequence[Any]) -> tuple[Matrix, bool]:
-        """The same; rows are learned as they were given."""
-        return self.numbers(rows), False
+    def check_answers(self, answers: Sequence[Any]) -> list[Any]:
+        """Return targets as finite floats, or labels that one array can hold with the known ones.
 
-    def narrowed(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
-        """Rows of numbers."""
-        return self.numbers(rows)
-
-    def say(self, rows: Sequence[Any], numbers: Matrix) -> Matrix:
-        """Predictions, or probabilities."""
-        if not self._learned:
-            return np.zeros((len(rows), 0))
-        answers = self._estimator._predict_rows
-        if self._estimator.model_.groups:
-            return np.asarray(answers(numbers, len(numbers))).reshape(len(rows), -1)
-        # Forecasts are combined by numpy, whose sums depend on how many rows there are.
-        return np.array([answers(numbers[k : k + 1]) for k in range(len(rows))])
-
-    def truth(self, y: Any) -> Any:
-        """A number, or a label."""
-        return LabelIndex().check(y) if self.of_classes else number("y", y)
-
-    def agree(self, truths: Sequence[Any]) -> None:
-        """Refuse labels that one array cannot hold beside the known ones: words beside numbers,
-        fractions, huge numbers.
+        An array holds no words beside numbers, no fractions and no numbers of more than 63 bits.
         """
-        if not self.of_classes:
-            return
-        for truth in truths:
-            if isinstance(truth, float) and not truth.is_integer():
+        if not self.predicts_labels:
+            return check_numbers(answers)
+        checked = [LabelIndex().check(answer) for answer in answers]
+        for label in checked:
+            if isinstance(label, float) and not label.is_integer():
                 raise ValueError(
                     "y must be a whole number, a truth value or a string, got "
-                    f"{short_repr(truth)}. Convert it."
+                    f"{short_repr(label)}. Convert it."
                 )
-            if not isinstance(truth, str) and not -(2**63) <= truth < 2**63:
+            if not isinstance(label, str) and not -(2**63) <= label < 2**63:
                 raise ValueError(
-                    f"y must be a number of at most 63 bits, got {short_repr(truth)}. Give larger "
+                    f"y must be a number of at most 63 bits, got {short_repr(label)}. Give larger "
                     "ones as text."
                 )
-        check_entries("y", np.array([*self.labels, *truths], dtype=object))
+        check_entries("y", np.array([*self.labels, *checked], dtype=object))
+        return checked
 
     def learn(
         self,
         rows: Sequence[Any],
-        truths: Sequence[Any],
-        table: Matrix | None = None,
+        answers: Sequence[Any],
         asked: Forecast | None = None,
+        table: Matrix | None = None,
     ) -> None:
-        """Learn rows in this order; a label that is new joins with its own row."""
-        first, seen = 0, set(self.labels)
-        for k, truth in enumerate(truths if self.of_classes else ()):
-            if truth not in seen and k > first:
-                self._learn_run(rows, truths, asked, slice(first, k))
-                first = k
-            seen.add(truth)
-        self._learn_run(rows, truths, asked, slice(first, len(rows)))
+        """Learn rows in their order; a new label begins a call of its own."""
+        start, seen = 0, set(self.labels)
+        for k, answer in enumerate(answers if self.predicts_labels else ()):
+            if answer not in seen and k > start:
+                self._learn_run(rows, answers, asked, slice(start, k))
+                start = k
+            seen.add(answer)
+        self._learn_run(rows, answers, asked, slice(start, len(rows)))
 
     def _learn_run(
-        self, rows: Sequence[Any], truths: Sequence[Any], asked: Forecast | None, some: slice
+        self, rows: Sequence[Any], answers: Sequence[Any], asked: Forecast | None, part: slice
     ) -> None:
-        part = None if asked is None else asked.rows(some)
-        given, targets = self._given(rows[some]), self._targets(truths[some])
-        self._estimator._learn_late(given, targets, part)
+        targets: Any = answers[part]
+        targets = label_array("y", list(targets)) if self.predicts_labels else np.array(targets)
+        forecast = None if asked is None else asked.rows(part)
+        self.estimator._learn_late(self._for_estimator(rows[part]), targets, forecast)
 
-    def _targets(self, truths: Sequence[Any]) -> Any:
-        return label_array("y", list(truths)) if self.of_classes else np.array(truths)
-
-    def _given(self, rows: Sequence[Any]) -> Any:
-        """Rows as the estimator takes them."""
-        if self._estimator.encode:
+    def _for_estimator(self, rows: Sequence[Any]) -> Any:
+        """Return kept rows as an array or a table that the estimator takes."""
+        if self.estimator.encode:
             import pyarrow as pa
 
             return pa.Table.from_pylist(list(rows))
-        names = getattr(self._estimator, "feature_names_in_", None)
+        names = getattr(self.estimator, "feature_names_in_", None)
         if names is None:
             return np.stack(rows)
         import pandas as pd
 
         return pd.DataFrame(np.stack(rows), columns=list(names))
 
-    def state(self) -> State:
-        """Nothing but the estimator."""
-        return {}
+    def state(self, rows: Sequence[Any]) -> State:
+        """Return kept rows, as text if the estimator encodes them."""
+        return {"rows": json.dumps(list(rows)) if self.estimator.encode else np.array(rows)}
 
-    def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Nothing but the estimator."""
-
-    @property
-    def columns(self) -> int:
-        """Columns of a row; 1 before the first one."""
-        return self._wide or 1
-
-    def joins(self, rows: Sequence[Any]) -> int:
-        """None: columns are where they are."""
-        return 0
-
-    def follow(self, other: Any) -> None:
-        """Take rows that another one has read: heads see the last targets that it has."""
-        for mine, its in zip(self._teams, other._teams, strict=False):
-            mine.recent[:] = its.recent
-
-    def packed(self, rows: Sequence[Any]) -> Any:
-        """An array, or the values of every row by name."""
-        return json.dumps(rows) if self._estimator.encode else np.array(rows)
-
-    def unpacked(self, saved: Any) -> list[Any]:
-        """And back, checked."""
-        return self.read(json.loads(saved) if self._estimator.encode else list(np.asarray(saved)))
+    def load_state(self, saved: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the rows that :meth:`state` saved."""
+        rows = saved["rows"]
+        return self.read(json.loads(rows) if self.estimator.encode else list(np.asarray(rows)))
 
 
-def _by_name(x: Any, known: Any) -> dict[str, Any]:
-    """Values by name, for a data frame of one row."""
+def _take_lags(model: Any, live: Any) -> None:
+    """Give the frozen copy of a model the last targets of the live one."""
+    for mine, newest in zip(model.teams, live.teams, strict=False):
+        mine.recent[:] = newest.recent
+
+
+def _check_named(x: Any, names: Any) -> dict[str, Any]:
+    """Return a row as a dictionary of plain values; ``names`` are the required columns, or None."""
     if not isinstance(x, Mapping):
         raise TypeError(
             f"x must hold values by name (a dictionary), got {short_repr(x)} ({type(x).__name__})."
         )
-    if known is not None and set(x) != set(known):
-        differ = sorted(map(str, set(x) ^ set(known)))
+    if names is not None and set(x) != set(names):
+        differ = sorted(map(str, set(x) ^ set(names)))
         raise ValueError(
-            f"x must have the columns {short_repr(list(known))}, and differs in "
+            f"x must have the columns {short_repr(list(names))}, and differs in "
             f"{short_repr(differ)}. Give these columns."
         )
     row = {}
     for name, value in x.items():
-        plain = (
-            value.item()
-            if isinstance(value, np.generic)
-            else value.isoformat()
-            if hasattr(value, "isoformat")
-            else value
-        )
-        if not isinstance(name, str) or not (plain is None or isinstance(plain, PLAIN)):
+        plain = value
+        if isinstance(value, np.generic):
+            plain = value.item()
+        elif hasattr(value, "isoformat"):
+            plain = value.isoformat()
+        if not isinstance(name, str) or not (plain is None or isinstance(plain, PLAIN_TYPES)):
             raise TypeError(
-                f"x[{name!r}] must be a number, a truth, a text, a date or None, got "
+                f"x[{name!r}] must be a number, a truth value, a text, a date or None, got "
                 f"{short_repr(value)}."
             )
         row[name] = plain

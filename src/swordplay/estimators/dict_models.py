@@ -113,7 +113,7 @@ class DictModel(ModelReport, SavedModel):
         """
 
     @abstractmethod
-    def askable(self) -> DeferredRows:
+    def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
 
     def learn_run(
@@ -293,9 +293,9 @@ class DictRegressor(DictModel):
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
-    def askable(self) -> DeferredRows:
+    def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
-        return DictDeferredRows(self, of_classes=False)
+        return DictDeferredRows(self, predicts_labels=False)
 
     @property
     def coefficients(self) -> dict[Hashable, float]:
@@ -455,9 +455,9 @@ class DictClassifier(DictModel):
                 scores = of_true_labels(probability_above(probabilities[known]), numbers[known])
                 self._intervals.learn(np.zeros(len(scores)), scores, None)
 
-    def askable(self) -> DeferredRows:
+    def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
-        return DictDeferredRows(self, of_classes=True)
+        return DictDeferredRows(self, predicts_labels=True)
 
     @property
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:

@@ -245,11 +245,11 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         )
         return self._most_probable(probabilities), above <= bounds[:, 1:]
 
-    def askable(self) -> DeferredRows:
+    def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
         from swordplay.estimators.deferred_rows import ArrayDeferredRows
 
-        return ArrayDeferredRows(self, of_classes=True)
+        return ArrayDeferredRows(self, predicts_labels=True)
 
     @property
     def coef_(self) -> Matrix:

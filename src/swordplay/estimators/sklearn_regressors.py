@@ -141,11 +141,11 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
         predictions = np.asarray(learn_in_chunks(self.model_, rows, targets))
         return predictions, self._intervals.interval_then_learn(level, predictions, targets, rows)
 
-    def askable(self) -> DeferredRows:
+    def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
         from swordplay.estimators.deferred_rows import ArrayDeferredRows
 
-        return ArrayDeferredRows(self, of_classes=False)
+        return ArrayDeferredRows(self, predicts_labels=False)
 
     def _check_raw_targets(self, y: Any) -> None:
         check_numeric("y", y)

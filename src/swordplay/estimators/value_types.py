@@ -144,13 +144,13 @@ class ValueTypes:
         TypeError, ValueError
             Names the column whose value is not of its kind.
         """
+        if type(x) is dict and self._has_numbers_only(x):
+            return x.copy()
         if not isinstance(x, Mapping):
             raise TypeError(
                 f"x must hold values by name (a dictionary), got {short_repr(x)} "
                 f"({type(x).__name__})."
             )
-        if type(x) is dict and self._has_numbers_only(x):
-            return x.copy()
         row: Row = {}
         new_kinds: dict[Hashable, str] = {}
         for name, value in x.items():

@@ -105,11 +105,14 @@ class LateTruths:
 
     def _means(self, late: Vector) -> Vector:
         """Mean lateness before all rows and after each, shape ``(T + 1,)``."""
-        means = [self.lateness]
+        mean = self.lateness
+        means = [mean]
         # In Python, one after the other: numpy has no sum with the same rounding.
         for rows in late.tolist():
-            mean = means[-1] + LATENESS_PACE * (rows - means[-1])
-            means.append(0.0 if mean < MIN_LATENESS else mean)
+            mean += LATENESS_PACE * (rows - mean)
+            if mean < MIN_LATENESS:
+                mean = 0.0
+            means.append(mean)
         return np.array(means)
 
     def bounds(self, predictions: Vector, alphas: Vector, balances: Vector) -> Array:

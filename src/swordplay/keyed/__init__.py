@@ -1,5 +1,4 @@
-"""A learner for every key of a table with many: learned in bulk, kept in a folder, opened one by
-one.
+"""``Keyed``: a model for every key of a table, learned in bulk and kept in a folder.
 
 Needs pyarrow: the extra ``cli``.
 """

@@ -1,4 +1,4 @@
-"""What comes in: keys, rows, targets and labels, checked before anything is learned."""
+"""Checks of the keys, rows, targets and labels that a user gives, before anything is learned."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.labels import label_array
 from swordplay.estimators.model_settings import LARGEST
-from swordplay.keyed.folder import Key
+from swordplay.keyed.sqlite_store import Key
 
-KINDS = {
+KEY_TYPES = {
     "text": (pa.types.is_string, pa.types.is_large_string),
     "whole numbers": (pa.types.is_integer,),
 }
-"""What keys may be."""
+"""Types of keys, and the Arrow types of each."""
 
 LARGEST_KEY = 2**63 - 1
-"""Of whole numbers: a folder holds no larger ones."""
+"""The largest whole number that a folder can hold."""
 
-MOST_UNHELD = 10_000
-"""Columns of a folder without a key, which nothing tells the truth about."""
+MAX_UNCONFIRMED_COLUMNS = 10_000
+"""Most columns that a folder without keys may claim to have, as no state confirms them."""
 
 
 class Rows(NamedTuple):
@@ -32,30 +32,33 @@ class Rows(NamedTuple):
 
     keys: list[Key]
     """The different keys, in the order in which they appear."""
-    kind: str
-    """What they are."""
+    key_type: str
+    """A name in ``KEY_TYPES``."""
     codes: Any
-    """Place of each row's key among these, shape ``(T,)``."""
+    """Place of the key of each row among these, shape ``(T,)``."""
     numbers: Matrix
     names: tuple[str, ...] | None
-    """Of the columns, where they have names."""
+    """Names of the columns; None where they have none."""
 
 
-def checked(keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None, kind: str) -> Rows:
-    """Rows that fit those that came before.
+def checked(
+    keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None, key_type: str
+) -> Rows:
+    """Check keys and rows against the rows before.
 
     Parameters
     ----------
     keys, X
-        As they were given.
-    width, names, kind
-        Of the rows before: None, None and "" if there were none.
+        As the user gave them.
+    width, names, key_type
+        Columns, names of the columns and type of the keys before; None, None and "" if there were
+        no rows.
     """
     columns = getattr(X, "columns", None)
-    told = None if columns is None else tuple(map(str, columns))
-    if names is not None and told is not None and told != names:
+    given = None if columns is None else tuple(map(str, columns))
+    if names is not None and given is not None and given != names:
         raise ValueError(
-            f"X must have the columns {short_repr(list(names))}, got {short_repr(list(told))}. "
+            f"X must have the columns {short_repr(list(names))}, got {short_repr(list(given))}. "
             "Give the same, in this order."
         )
     numbers = moderate("X", X, 2)
@@ -69,13 +72,13 @@ def checked(keys: Any, X: Any, width: int | None, names: tuple[str, ...] | None,
         raise ValueError(
             f"keys must be one for each row, got {len(codes)} for {len(numbers)} rows."
         )
-    if kind and now and now != kind:
-        raise TypeError(f"keys must be {kind}, as before, got {now}. Convert them first.")
-    return Rows(found, now or kind, codes, numbers, names or told)
+    if key_type and now and now != key_type:
+        raise TypeError(f"keys must be {key_type}, as before, got {now}. Convert them first.")
+    return Rows(found, now or key_type, codes, numbers, names or given)
 
 
 def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
-    """Different keys, the place of each row's among them, and what they are."""
+    """Return the different keys, the place of each row's key among them, and their type."""
     try:
         column = keys if isinstance(keys, pa.Array) else pa.array(keys)
     except MemoryError:
@@ -93,7 +96,7 @@ def _encoded(keys: Any) -> tuple[list[Key], Any, str]:
             f"{_first_null(column)}."
         )
     kind = next(
-        (name for name, tests in KINDS.items() if any(test(column.type) for test in tests)), ""
+        (name for name, tests in KEY_TYPES.items() if any(test(column.type) for test in tests)), ""
     )
     if not kind and len(column):
         raise TypeError(
@@ -114,7 +117,7 @@ def _first_null(column: Any) -> int:
 
 
 def moderate(name: str, values: Any, ndim: int) -> Any:
-    """Doubles of which none is missing, infinite or huge."""
+    """Return an array of doubles of which none is missing, infinite or beyond ``LARGEST``."""
     array = np.ascontiguousarray(arguments.array(name, values, ndim), dtype=np.float64)
     if array.size and not np.abs(array).max() <= LARGEST:
         worst = array.flat[np.abs(array).argmax()]
@@ -125,45 +128,39 @@ def moderate(name: str, values: Any, ndim: int) -> Any:
     return array
 
 
-def require_shared(dim: Any, kind: Any, names: Any, clock: Any) -> None:
-    """Refuse what keys of a folder cannot have in common: width, what keys are, names of the
-    columns, the time.
-    """
+def require_shared(dim: Any, key_type: Any, names: Any, clock: Any) -> None:
+    """Check what a folder says about all keys: columns, their names, type of the keys, time."""
     named = names is None or (
         type(names) is list
         and set(map(type, names)) == {str}
         and len(set(names)) == len(names) == arguments.integer("dim", dim)
     )
     if (
-        kind not in KINDS
+        key_type not in KEY_TYPES
         or not named
         or not 0 <= arguments.integer("clock", clock, least=0) < 2**63
     ):
         raise ValueError(
             f"they have {short_repr(dim)} columns named {short_repr(names)}, are "
-            f"{short_repr(kind)}, at time {short_repr(clock)}."
+            f"{short_repr(key_type)}, at time {short_repr(clock)}."
         )
 
 
 def require_held(columns: int, longest: int) -> None:
-    """Refuse more columns than the states of the keys, in bytes, can hold, before room is made
-    for as many.
-    """
-    if columns > (longest // 8 or MOST_UNHELD):
+    """Refuse more columns than the longest state, in bytes, can hold, before memory is reserved."""
+    if columns > (longest // 8 or MAX_UNCONFIRMED_COLUMNS):
         raise ValueError(f"they have {columns} columns and lags, but states of {longest} bytes.")
 
 
 def targets(y: Any, count: int) -> Vector:
-    """Targets of a regression."""
+    """Check the targets of a regression."""
     values = moderate("y", y, 1)
     _require_length(values, count)
     return np.asarray(values)
 
 
 def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
-    """All classes, those of these rows if None are given, and the place of each label among
-    them.
-    """
+    """Return all classes, those of these labels if None are given, and the place of each label."""
     values = label_array("y", y)
     _require_length(values, count)
     if classes is not None and {values.dtype.kind, classes.dtype.kind} == {"u", "i"}:
@@ -190,7 +187,7 @@ def labels(y: Any, count: int, classes: Any) -> tuple[Any, Vector]:
 
 
 def require_classes(classes: Any) -> None:
-    """Refuse fewer than two."""
+    """Refuse fewer than two classes."""
     if len(classes) < 2:
         raise ValueError(
             f"classes must be two or more labels, got {short_repr(classes.tolist())}. Give all "

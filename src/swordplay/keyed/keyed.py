@@ -1,9 +1,10 @@
-"""Many keys, a learner each, on one machine."""
+"""``Keyed``: a model for every key, learned from interleaved rows on one machine."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -11,31 +12,35 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
+from swordplay.core.model_lock import LockedModel
 from swordplay.core.types import Matrix
-from swordplay.engine.record import EXPERTS, PROVEN, ROUND
-from swordplay.estimators.class_probabilities import probabilities_of
 from swordplay.estimators.labels import dump_classes, label_array, load_classes
-from swordplay.estimators.model_settings import LossName, regression_loss
-from swordplay.keyed import inputs, opening, starting
-from swordplay.keyed.crew import Crew
-from swordplay.keyed.folder import Folder, Key
+from swordplay.estimators.model_settings import (
+    AUTO,
+    LossName,
+    checked_curves,
+    checked_lags,
+    regression_loss,
+)
+from swordplay.keyed import inputs, key_bytes, key_models
 from swordplay.keyed.inputs import Rows
-from swordplay.keyed.record import Form
-from swordplay.keyed.shelf import FIRST, Shelf
-from swordplay.keyed.starting import Start
+from swordplay.keyed.key_bytes import KeyStates
+from swordplay.keyed.key_table import GrowingArray, KeyTable
+from swordplay.keyed.record_layout import KeyModel, RecordLayout
+from swordplay.keyed.sqlite_store import ALWAYS, Key, SqliteStore, StoredKey
 
 Task = Literal["regression", "classification"]
-LAYOUT = " ".join([*ROUND, "/", *EXPERTS, "/", *PROVEN])
-"""What stands in a record, in its order: a folder of another version may have it otherwise."""
+SAMPLED_KEYS = 3
+"""Keys that are read when a folder is opened, to check its settings: some may be damaged."""
 
 
 @final
-class Keyed:
-    """A learner for every key, told apart by the values of one column.
+class Keyed(LockedModel):
+    """A model for every key, told apart by the values of one column.
 
     Rows of many keys come interleaved, in bulk; those of one key in their order in time. Each key
     learns as if it were alone: its predictions are those of a ``SwordRegressor`` (or
-    ``SwordClassifier``) of its own, bit by bit.
+    ``SwordClassifier``) of its own, bit for bit.
 
     Parameters
     ----------
@@ -45,14 +50,14 @@ class Keyed:
         Of a regression: ``"squared"`` or ``"huber"``.
     classes
         All labels of a classification; those of the first rows unless given.
-    lags
-        How many of the last targets of the key join its columns.
+    lags, curves
+        As in ``SwordRegressor``. ``lags=0, curves=None`` is the cheap form: linear models of first
+        order, a third of the memory and several times as fast.
     start
-        A ``SwordRegressor`` or, for a classification, a ``SwordClassifier`` that has learned,
-        first-order (``curves=None``) and with the same ``lags``: every new key begins as a copy of
-        it.
+        A ``SwordRegressor`` or, for a classification, a ``SwordClassifier`` that has learned, with
+        the same ``lags`` and ``curves``: every new key begins as a copy of it.
     threads
-        How many; one for each processor unless given. The numbers do not depend on it.
+        Number of threads; one for each processor unless given. Results do not depend on it.
 
     Examples
     --------
@@ -63,9 +68,9 @@ class Keyed:
     >>> y = np.where(shops == "north", 3.0, -3.0) * X[:, 0]
     >>> keyed = Keyed()
     >>> predictions = keyed.predict_then_learn(shops, X, y)
-    >>> keyed.predict(["north", "south"], [[1.0, 0.0], [1.0, 0.0]]).round().tolist()
+    >>> keyed.predict(["north", "south"], [[1.0, 0.0], [1.0, 0.0]]).round(1).tolist()
     [3.0, -3.0]
-    >>> float(keyed.model("south").coef_[0].round())
+    >>> float(keyed.model("south").coef_[0].round(1))
     -3.0
     """
 
@@ -75,7 +80,8 @@ class Keyed:
         *,
         loss: str = "squared",
         classes: Any = None,
-        lags: int = 0,
+        lags: int | str = AUTO,
+        curves: str | None = AUTO,
         start: Any = None,
         threads: int | None = None,
     ) -> None:
@@ -83,15 +89,16 @@ class Keyed:
             raise ValueError(
                 f"task must be 'regression' or 'classification', got {short_repr(task)}."
             )
-        self.task, self.lags = task, arguments.integer("lags", lags, least=0)
+        self.task, self.lags = task, checked_lags(lags)
+        self.curves = checked_curves(curves)
         self.loss: LossName = regression_loss(loss) if task == "regression" else "logistic"
         if task == "regression" and classes is not None:
             raise ValueError(
                 f"classes are for a classification, got {short_repr(classes)}. Say "
                 "task='classification'."
             )
-        # Labels in the order of the columns of predict_proba; None before they are known.
         self.classes: Any = None if classes is None else np.unique(label_array("classes", classes))
+        """Labels in the order of the columns of ``predict_proba``; None before they are known."""
         if self.classes is not None:
             inputs.require_classes(self.classes)
         self.threads = (
@@ -103,33 +110,66 @@ class Keyed:
         """Names of the columns, where the first rows came with names."""
         self.clock = 0
         """The time of the last rows; rows learned so far, unless another is given with them."""
-        self._kind = ""
-        self._start: Start | None = None
-        self._shelf: Shelf | None = None
+        self._key_type = ""
+        self._table: KeyTable | None = None
+        self._initial: KeyStates | None = None
+        """What every key begins with, if ``start`` was given."""
+        self._store: SqliteStore | None = None
+        """The folder that the keys come from, or were saved to."""
+        self._has_changed = GrowingArray(np.empty(0, dtype=bool))
+        """Whether each key in memory has learned since the last save."""
+        self._expired_before = ALWAYS
+        """Keys of the folder that have learned nothing since are expired."""
         if start is not None:
-            self._start, known = starting.require_start(start, self.lags, self.loss)
-            if self.classes is not None and not np.array_equal(self.classes, known):
-                raise ValueError(
-                    f"classes must be those of start, {short_repr(known.tolist())}, got "
-                    f"{short_repr(classes)}. Leave them out."
-                )
-            self.classes = known
-            self._shelf = self._made(self._start.models[0].dim)
+            self._begin_as(start, classes)
+
+    def _begin_as(self, start: Any, classes: Any) -> None:
+        """Let every new key begin as an estimator."""
+        known = key_models.require_start(start, self._settings(1))
+        if self.classes is not None and not np.array_equal(self.classes, known):
+            raise ValueError(
+                f"classes must be those of start, {short_repr(known.tolist())}, got "
+                f"{short_repr(classes)}. Leave them out."
+            )
+        self.classes = known
+        settings = self._settings(int(start.n_features_in_))
+        self._initial = key_models.initial_states(start, settings, RecordLayout(settings))
+        self._table = self._make_table(settings.dim)
+
+    def _settings(self, dim: int) -> KeyModel:
+        return KeyModel(
+            dim,
+            self.loss,
+            classes=0 if self.classes is None else len(self.classes),
+            lags=self.lags,
+            curves=self.curves,
+            certificates=True,
+        )
+
+    def _make_table(self, dim: int) -> KeyTable:
+        """Make a table for rows of this width."""
+        settings = self._settings(dim)
+        return KeyTable(
+            settings, threads=self.threads, digests=(settings.digest(),), initial=self._initial
+        )
 
     def __len__(self) -> int:
         return len(self.keys())
 
     def __contains__(self, key: Key) -> bool:
-        return self._number(key) is not None
+        with self._lock:
+            return self._number(key) is not None
 
     def keys(self) -> list[Key]:
-        """All keys, those first that joined first."""
-        return [] if self._shelf is None else self._shelf.names()
+        """All keys, in the order in which they joined."""
+        stored = [] if self._store is None else self._store.keys(self._expired_before)
+        known = [] if self._table is None else self._table.numbers
+        return list(dict.fromkeys([*stored, *known]))
 
     # ------------------------------------------------------------------ learning
 
     def predict_then_learn(self, keys: Any, X: Any, y: Any, *, now: int | None = None) -> Any:
-        """Predictions (or labels) of rows, each made by its key's learner before it learns the row.
+        """Predictions (or labels) of rows, each made by its key's model before it learns the row.
 
         Shape ``(T,)``.
 
@@ -144,29 +184,34 @@ class Keyed:
             The time, a whole number of any unit that never falls, for :meth:`expire`; rows learned
             so far unless given.
         """
-        scores = self._learn(keys, X, y, now)
-        return scores[:, 0] if self.task == "regression" else self._labels(scores)
+        return self._as_predictions(self._learn(keys, X, y, now))
 
     def predict_proba_then_learn(
         self, keys: Any, X: Any, y: Any, *, now: int | None = None
     ) -> Matrix:
-        """The same for a classification, as probabilities of all classes, shape ``(T, K)``."""
+        """Probabilities of all classes, each row's made before it is learned, shape ``(T, K)``.
+
+        The parameters are those of :meth:`predict_then_learn`.
+        """
         self._require_classification()
-        return self._probabilities(self._learn(keys, X, y, now))
+        return self._learn(keys, X, y, now)
 
     def predict(self, keys: Any, X: Any) -> Any:
         """Predictions (or labels) of rows by what their keys know now; nothing is learned.
 
-        A key that was never seen answers as it would for its first row: like ``start`` or, without
-        one, 0.
+        With ``lags="auto"`` the first of these rows of a key is taken to follow the last row that
+        the key has learned; for the rows behind it the last targets are not known. A key that was
+        never seen predicts like ``start`` or, without one, 0.
         """
-        scores = self._ask(keys, X)
-        return scores[:, 0] if self.task == "regression" else self._labels(scores)
+        return self._as_predictions(self._predict(keys, X))
 
     def predict_proba(self, keys: Any, X: Any) -> Matrix:
-        """The same for a classification, as probabilities of all classes, shape ``(T, K)``."""
+        """Probabilities of all classes by what the keys know now, shape ``(T, K)``.
+
+        Nothing is learned.
+        """
         self._require_classification()
-        return self._probabilities(self._ask(keys, X))
+        return self._predict(keys, X)
 
     def _learn(self, keys: Any, X: Any, y: Any, now: int | None) -> Matrix:
         rows = self._checked(keys, X)
@@ -177,62 +222,44 @@ class Keyed:
                 f"now must not fall, got {now} after {self.clock}. Give a time that goes on."
             )
         if self.task == "regression":
-            wanted = inputs.targets(y, count)
+            targets = inputs.targets(y, count)
         else:
-            self.classes, wanted = inputs.labels(y, count, self.classes)
-        shelf = self._shelf = self._shelf or self._made(rows.numbers.shape[1])
-        numbers = shelf.admit(rows.keys)
+            self.classes, targets = inputs.labels(y, count, self.classes)
+        if self._table is None:
+            self._table = self._make_table(rows.numbers.shape[1])
+        table = self._table
+        self._fetch(rows.keys)
+        numbers = table.add(rows.keys)
+        self._has_changed.extend(len(table) - len(self._has_changed), False)
         of_rows = numbers[rows.codes]
-        turn = np.argsort(of_rows, kind="stable")
-        scores = shelf.group.play(
-            of_rows, np.full(count, time), rows.numbers, wanted, self._crew, turn
-        )
-        shelf.note(
-            numbers, of_rows, wanted.astype(np.intp) if self.task == "classification" else None
-        )
-        self._kind, self.names, self.clock = rows.kind, rows.names, time
-        return scores
+        by_key = np.argsort(of_rows, kind="stable")
+        answer = table.learn(of_rows, np.full(count, time), rows.numbers, targets, by_key)
+        self._has_changed.rows[numbers] = True
+        self._key_type, self.names, self.clock = rows.key_type, rows.names, time
+        return answer
 
-    def _ask(self, keys: Any, X: Any) -> Matrix:
-        rows = self._checked(keys, X)
-        shelf = self._shelf or self._made(rows.numbers.shape[1])
-        shelf.fetch(rows.keys)
-        numbers = np.array([shelf.group.places.get(key, -1) for key in rows.keys], dtype=np.int64)[
-            rows.codes
-        ]
-        turn = np.argsort(numbers, kind="stable")
-        scores = np.empty((len(turn), shelf.group.models))
-        scores[turn] = shelf.group.ask(numbers[turn], rows.numbers[turn])
-        return scores
-
-    def _checked(self, keys: Any, X: Any) -> Rows:
-        """Rows that fit those of before."""
-        return inputs.checked(
-            keys, X, self._shelf and self._shelf.group.form.dim, self.names, self._kind
-        )
-
-    def _made(self, dim: int, folder: Folder | None = None) -> Shelf:
-        """A shelf for rows of this width."""
-        start = self._start or Start(())
-        begins = [
-            Form(dim, self.loss, self.lags, proof=True, start=model) for model in start.models
-        ]
-        form = begins[0] if begins else Form(dim, self.loss, self.lags, proof=True)
-        self._crew = Crew(form, self.threads)
-        return Shelf(
-            form, 0 if self.classes is None else len(self.classes), folder, begins, start.counts
-        )
-
-    def _labels(self, scores: Matrix) -> Any:
-        shares = self._probabilities(scores)
-        return self.classes[shares.argmax(axis=1)]
-
-    def _probabilities(self, scores: Matrix) -> Matrix:
-        if self.classes is None:
+    def _predict(self, keys: Any, X: Any) -> Matrix:
+        if self.task == "classification" and self.classes is None:
             raise ValueError(
                 "the classes are not known yet. Give classes=[...], or let it learn some rows."
             )
-        return probabilities_of(scores, len(self.classes))
+        rows = self._checked(keys, X)
+        table = self._table
+        if table is None:
+            table = self._make_table(rows.numbers.shape[1])
+        self._fetch(rows.keys)
+        numbers = table.numbers_of(rows.keys)[rows.codes]
+        return table.predict(numbers, rows.numbers, np.argsort(numbers, kind="stable"))
+
+    def _checked(self, keys: Any, X: Any) -> Rows:
+        """Rows that fit those before."""
+        width = None if self._table is None else self._table.settings.dim
+        return inputs.checked(keys, X, width, self.names, self._key_type)
+
+    def _as_predictions(self, answer: Matrix) -> Any:
+        if self.task == "regression":
+            return answer[:, 0]
+        return self.classes[answer.argmax(axis=1)]
 
     def _require_classification(self) -> None:
         if self.task != "classification":
@@ -243,101 +270,75 @@ class Keyed:
     # ------------------------------------------------------------------ one key
 
     def model(self, key: Key) -> Any:
-        """The learner of one key as an ordinary ``SwordRegressor`` or ``SwordClassifier``: a copy
-        that goes on by itself.
+        """The model of one key as an ordinary ``SwordRegressor`` or ``SwordClassifier``, a copy.
 
         It has learned the rows of its key and nothing else: the same coefficients, certificate and
         predictions to come.
         """
         number = self._number(key)
-        if number is None or self._shelf is None:
+        if number is None or self._table is None:
             raise KeyError(f"there is no key {key!r}. It has learned nothing yet, or has expired.")
-        group = self._shelf.group
         try:
-            if self.task == "regression":
-                return opening.regressor(group.form, group.record(number)[0], self.names)
-            return opening.classifier(
-                group.form,
-                group.record(number),
-                self.names,
-                self.classes,
-                self._shelf.tally(number),
-            )
+            return key_models.estimator_of(self._table, number, self.names, self.classes)
         except ValueError as error:
-            raise CheckpointError(
-                f"what is known of the key {key!r} is damaged: {error}"
-            ) from error
+            raise CheckpointError(f"the state of the key {key!r} is damaged: {error}") from error
 
     def _number(self, key: Key) -> int | None:
-        if self._shelf is None:
+        if self._table is None:
             return None
-        self._shelf.fetch([key])
-        return self._shelf.group.places.get(key)
+        self._fetch([key])
+        return self._table.numbers.get(key)
 
     def expire(self, idle: int) -> None:
         """Forget keys that have learned nothing for longer than ``idle``, in units of ``now``.
 
-        A folder follows when saved.
+        They leave the folder with the next save.
         """
-        if self._shelf is not None:
-            self._shelf.expire(self.clock - arguments.integer("idle", idle, least=0))
+        if self._table is None:
+            return
+        before = self.clock - arguments.integer("idle", idle, least=0)
+        self._expired_before = max(self._expired_before, before)
+        kept = np.flatnonzero(self._table.last_seen >= self._expired_before)
+        self._table.keep(kept)
+        self._has_changed.keep(kept)
 
-    # ------------------------------------------------------------------ crash-safe
+    # ------------------------------------------------------------------ folders
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write all keys to a folder, or to one that they come from those that have learned since.
+        """Write all keys to a folder; to the folder that they come from, those that have learned.
 
-        All or nothing.
-
-        Keys of somebody else that are in the folder are replaced. Killed on the way, it holds what
-        it held before.
+        Killed on the way, the folder holds what it held before. Keys of another ``Keyed`` that are
+        in the folder are replaced.
         """
-        if self._shelf is None:
+        if self._table is None:
             raise ValueError("there is nothing to save: no row was learned yet.")
-        self._shelf.save(
-            Folder(folder),
-            {"settings": self._settings(), "start": starting.saved_start(self._start)},
-        )
+        store, since = SqliteStore(folder), None
+        if self._store is not None and store.file == self._store.file:
+            store, since = self._store, self._expired_before
+            numbers = np.flatnonzero(self._has_changed.rows)
+        else:
+            if self._store is not None:
+                self._fetch(self._store.keys(self._expired_before))
+            numbers = np.arange(len(self._table))
+        store.write(self._about(), self._stored(self._table, numbers), since=since)
+        self._store, self._expired_before = store, ALWAYS
+        self._has_changed.rows[:] = False
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, threads: int | None = None) -> Self:
         """The keys in a folder.
 
-        Each is read when it is asked for, so that opening a folder of millions takes no time.
+        Each is read when it is needed, so that opening a folder of millions takes no time.
 
         Raises
         ------
         CheckpointError
             If there are none, or they are damaged.
         """
-        opened = Folder(folder)
-        about = opened.open()
+        store = SqliteStore(folder)
+        about = store.open()
         try:
-            told = json.loads(about["settings"])
-            if told.pop("layout") != LAYOUT:
-                raise ValueError(
-                    "their records are laid out as by another version, which has to be gone on "
-                    "with."
-                )
-            dim, kind, names, clock = (told.pop(name) for name in ("dim", "kind", "names", "clock"))
-            inputs.require_shared(dim, kind, names, clock)
-            longest, some = opened.first(FIRST)
-            inputs.require_held(dim + arguments.integer("lags", told["lags"], least=0), longest)
-            classes = (
-                load_classes(told.pop("classes"))
-                if told["task"] == "classification"
-                else told.pop("classes")
-            )
-            keyed = cls(**told, classes=classes, threads=threads)
-            known = 0 if keyed.classes is None else len(keyed.classes)
-            keyed._start = starting.load_start(about["start"], dim, keyed.loss, keyed.lags, known)
-            keyed._kind, keyed.names, keyed.clock = (
-                kind,
-                None if names is None else tuple(names),
-                clock,
-            )
-            keyed._shelf = keyed._made(arguments.integer("dim", dim), opened)
-            keyed._shelf.require_fits(some)
+            return cls._of_store(store, about, threads)
         except (
             AttributeError,
             TypeError,
@@ -347,25 +348,86 @@ class Keyed:
             RecursionError,
         ) as error:
             raise CheckpointError(
-                f"the keys in {os.fspath(folder)!r} cannot be taken up: {error}"
+                f"the keys in {os.fspath(folder)!r} cannot be loaded: {error}"
             ) from error
+
+    @classmethod
+    def _of_store(cls, store: SqliteStore, about: dict[str, bytes], threads: int | None) -> Self:
+        settings = json.loads(about["settings"])
+        dim, key_type, names, clock = (
+            settings.pop(name) for name in ("dim", "key_type", "names", "clock")
+        )
+        inputs.require_shared(dim, key_type, names, clock)
+        longest, sample = store.sample(SAMPLED_KEYS)
+        lags = settings["lags"]
+        known_lags = 0 if lags == AUTO else arguments.integer("lags", lags, least=0)
+        inputs.require_held(dim + known_lags, longest)
+        if settings["task"] == "classification":
+            settings["classes"] = load_classes(settings["classes"])
+        keyed = cls(**settings, threads=threads)
+        keyed._key_type, keyed.clock = key_type, clock
+        keyed.names = None if names is None else tuple(names)
+        table = keyed._make_table(arguments.integer("dim", dim))
+        if about["start"]:
+            keyed._initial = table.read(about["start"], 1)
+            table = keyed._make_table(dim)
+        keyed._table, keyed._store = table, store
+        if sample and not any(_can_be_read(table, row) for row in sample):
+            raise ValueError(
+                f"their states are not those of {dim} column(s), lags={lags!r}, "
+                f"curves={keyed.curves!r}, {table.settings.classes} classes."
+            )
         return keyed
 
-    def _settings(self) -> bytes:
-        assert self._shelf is not None
+    def _about(self) -> dict[str, bytes]:
+        """What all keys share, for the folder."""
+        assert self._table is not None
         classes = None if self.classes is None else dump_classes(self.classes)
-        return json.dumps(
-            {
-                "task": self.task,
-                **({"loss": self.loss} if self.task == "regression" else {}),
-                "classes": classes
-                if classes is None or isinstance(classes, str)
-                else classes.tolist(),
-                "lags": self.lags,
-                "dim": self._shelf.group.form.dim,
-                "kind": self._kind,
-                "names": self.names,
-                "clock": self.clock,
-                "layout": LAYOUT,
-            }
-        ).encode()
+        settings = {
+            "task": self.task,
+            **({"loss": self.loss} if self.task == "regression" else {}),
+            "classes": classes if classes is None or isinstance(classes, str) else classes.tolist(),
+            "lags": self.lags,
+            "curves": self.curves,
+            "dim": self._table.settings.dim,
+            "key_type": self._key_type,
+            "names": self.names,
+            "clock": self.clock,
+        }
+        start = b""
+        if self._initial is not None:
+            start = key_bytes.to_bytes(self._initial, self._table.settings.digest())
+        return {"settings": json.dumps(settings).encode(), "start": start}
+
+    def _fetch(self, keys: Sequence[Key]) -> None:
+        """Read those of some keys that are in the folder and not in memory."""
+        table, store = self._table, self._store
+        if table is None or store is None:
+            return
+        missing = [key for key in keys if key not in table.numbers]
+        stored = [row for row in store.read(missing) if row.seen >= self._expired_before]
+        if not stored:
+            return
+        try:
+            table.from_bytes([([row.key], key_bytes.decompress(row.state)) for row in stored])
+        except ValueError as error:
+            raise CheckpointError(
+                f"the keys in {store.path!r} are damaged: {error} Go back to a copy."
+            ) from error
+        self._has_changed.extend(len(stored), False)
+
+    @staticmethod
+    def _stored(table: KeyTable, numbers: Any) -> Iterator[StoredKey]:
+        """The states of some keys, as they are saved."""
+        names = list(table.numbers)
+        for number in numbers.tolist():
+            state = key_bytes.compress(table.to_bytes([number]))
+            yield StoredKey(names[number], int(table.last_seen[number]), state)
+
+
+def _can_be_read(table: KeyTable, row: StoredKey) -> bool:
+    try:
+        table.read(key_bytes.decompress(row.state), 1)
+    except ValueError:
+        return False
+    return True

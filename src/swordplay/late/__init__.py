@@ -1,4 +1,4 @@
-"""Predict now, learn later: answers that come days after their rows, in any order or never.
+"""Models that predict a row now and learn it later, when its target arrives, or never.
 
 >>> from swordplay.late import LateModel
 >>> model = LateModel("regression")
@@ -11,6 +11,12 @@
 """
 
 from swordplay.late.model import LateModel
-from swordplay.late.ticket import Ticket, TicketError, TicketPending, TooManyPending, UnknownTicket
+from swordplay.late.tickets import (
+    Ticket,
+    TicketError,
+    TicketPending,
+    TooManyPending,
+    UnknownTicket,
+)
 
 __all__ = ["LateModel", "Ticket", "TicketError", "TicketPending", "TooManyPending", "UnknownTicket"]

@@ -1,131 +1,129 @@
-"""How many tickets there were, and how good the predictions on them were."""
+"""Score: counts of tickets, and losses of the predictions that were given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
 
-import numpy as np
+from swordplay.core.state import damaged, load, number, save
+from swordplay.core.types import State
+from swordplay.late.tickets import TicketBlock
 
-from swordplay.core.state import ROW_COUNT, Field, check
-from swordplay.core.types import Matrix, State, Vector
-from swordplay.late.ticket import Ticket
-
-FEWEST = 8
-"""Answers that are worth a table."""
+MIN_PROBABILITY = 1e-15
+"""Smaller probabilities count as this one, so that log losses stay finite."""
+COUNT = number(0.0, 2.0**50, whole=True)
+LOSS_SUM = number(0.0, math.inf)
 
 
 class Score(NamedTuple):
-    """Counts and sums over all tickets of a model; replaced, never written into."""
+    """Counts and sums over all tickets of a model; a change makes a new one."""
 
-    asked: int = 0
-    told: int = 0
-    """Tickets that had an answer,"""
-    dropped: int = 0
-    """and those that were given up."""
-    judged: int = 0
-    """Answers to tickets with a prediction,"""
-    guarded: int = 0
-    """of these with an interval,"""
-    missed: int = 0
-    """and intervals that did not hold the truth."""
-    loss: float = 0.0
-    """Sum over the judged: squared errors, or minus the logarithms of the probabilities of the
-    true labels.
-    """
-    error: float = 0.0
-    """The same of squared errors, or of mistakes."""
+    asked: Annotated[int, COUNT] = 0
+    """Tickets that were asked."""
+    told: Annotated[int, COUNT] = 0
+    """Tickets whose target was learned."""
+    dropped: Annotated[int, COUNT] = 0
+    """Tickets that were dropped."""
+    judged: Annotated[int, COUNT] = 0
+    """Targets of tickets with a prediction."""
+    with_interval: Annotated[int, COUNT] = 0
+    """Targets of tickets with an interval."""
+    missed: Annotated[int, COUNT] = 0
+    """Targets outside their interval."""
+    loss: Annotated[float, LOSS_SUM] = 0.0
+    """Sum of losses: squared errors, or minus the logarithm of the true label's probability."""
+    error: Annotated[float, LOSS_SUM] = 0.0
+    """Sum of squared errors, or number of wrong labels."""
 
     @property
     def pending(self) -> int:
-        """Tickets that wait."""
+        """Tickets that are pending."""
         return self.asked - self.told - self.dropped
 
-    def judge(
-        self, tickets: Iterable[Ticket], truths: Sequence[Any], given: Matrix | None = None
-    ) -> tuple[Score, list[float | None]]:
-        """The score after some answers more, and the losses of these predictions.
+    def add(self, block: TicketBlock, answers: Sequence[Any]) -> tuple[Score, list[float | None]]:
+        """Return the score with the targets of these tickets, and the loss of each prediction.
 
-        None where there was none.
-
-        Where all are numbers with intervals they may be ``given`` as a table, ``(T, 3)``; the sums
-        are the same, bit by bit.
+        The loss is None for a ticket without a prediction. A label that was not known when the
+        ticket was asked counts as if its probability had been 1 / (1 + told).
         """
-        if given is not None and len(truths) > FEWEST:
-            return self._judge_table(given, np.array(truths, dtype=np.float64))
-        asked, told, dropped, judged, guarded, missed, total, error = self
+        if block.labels is None:
+            return self._add_numbers(block, answers)
+        return self._add_labels(block, block.labels, answers)
+
+    def _add_numbers(
+        self, block: TicketBlock, answers: Sequence[float]
+    ) -> tuple[Score, list[float | None]]:
+        judged, with_interval, missed = self.judged, self.with_interval, self.missed
+        loss_sum, error_sum = self.loss, self.error
         losses: list[float | None] = []
-        for ticket, truth in zip(tickets, truths, strict=True):
-            loss = ticket.loss(truth, told)
+        columns = block.predictions.T.tolist()  # three lists: a list per row would take longer
+        for prediction, lower, upper, y in zip(*columns, answers, strict=True):
+            if prediction != prediction:  # NaN: there is none
+                losses.append(None)
+                continue
+            loss = (prediction - y) * (prediction - y)
             losses.append(loss)
-            told += 1
-            if loss is None:
-                continue
             judged += 1
-            total += loss
-            if ticket.probabilities is not None:
-                error += float(ticket.prediction != truth)
+            loss_sum += loss
+            error_sum += loss
+            if lower == lower:
+                with_interval += 1
+                missed += not lower <= y <= upper
+        told = self.told + len(losses)
+        score = self._replace(told=told, judged=judged, with_interval=with_interval, missed=missed)
+        return score._replace(loss=loss_sum, error=error_sum), losses
+
+    def _add_labels(
+        self, block: TicketBlock, labels: Sequence[Any], answers: Sequence[Any]
+    ) -> tuple[Score, list[float | None]]:
+        places = {label: place for place, label in enumerate(labels)}
+        told, judged, loss_sum, error_sum = self.told, self.judged, self.loss, self.error
+        losses: list[float | None] = []
+        for probabilities, y in zip(block.predictions.tolist(), answers, strict=True):
+            known = [value for value in probabilities if value == value]  # NaN: not known yet
+            place = places.get(y, len(known))
+            unknown = 1.0 / (1.0 + told)
+            told += 1
+            if not known:
+                losses.append(None)
                 continue
-            error += loss
-            if ticket.lower is not None:
-                guarded += 1
-                missed += ticket.missed(truth)
-        return Score(asked, told, dropped, judged, guarded, missed, total, error), losses
+            probability = known[place] if place < len(known) else unknown
+            loss = -math.log(max(probability, MIN_PROBABILITY))
+            losses.append(loss)
+            judged += 1
+            loss_sum += loss
+            error_sum += float(known.index(max(known)) != place)
+        return self._replace(told=told, judged=judged, loss=loss_sum, error=error_sum), losses
 
-    def _judge_table(self, given: Matrix, truths: Vector) -> tuple[Score, list[float | None]]:
-        said, lower, upper = given.T
-        off, count = said - truths, len(truths)
-        losses = off * off
-        loss, error = (
-            float(np.add.accumulate(np.append(start, losses))[-1])
-            for start in (self.loss, self.error)
-        )
-        missed = self.missed + count - int(np.count_nonzero((lower <= truths) & (truths <= upper)))
-        counts = (
-            self.asked,
-            self.told + count,
-            self.dropped,
-            self.judged + count,
-            self.guarded + count,
-            missed,
-        )
-        return Score(*counts, loss, error), losses.tolist()
-
-    def lines(self, of_classes: bool, level: float | None) -> list[str]:
-        """What there is to say, for people."""
+    def lines(self, predicts_labels: bool, level: float | None) -> list[str]:
+        """Return the lines of a summary."""
         counts = (
             f"{self.asked:,} asked, {self.told:,} told, {self.dropped:,} dropped, "
             f"{self.pending:,} pending"
         )
         lines = [f"LateModel: {counts}"]
         if self.judged:
-            rate = self.error / self.judged
-            said = f"share of mistakes {rate:.4g}" if of_classes else f"RMSE {rate**0.5:.6g}"
+            mean = self.error / self.judged
+            error = f"share of mistakes {mean:.4g}" if predicts_labels else f"RMSE {mean**0.5:.6g}"
+            plural = "s" * (self.judged != 1)
+            lines.append(f"  as asked    {error} over {self.judged:,} answer{plural}")
+        if self.with_interval and level is not None:
+            covered = 100 * (1.0 - self.missed / self.with_interval)
             lines.append(
-                f"  as asked    {said} over {self.judged:,} answer{'s' * (self.judged != 1)}"
-            )
-        if self.guarded and level is not None:
-            held = 1.0 - self.missed / self.guarded
-            lines.append(
-                f"  intervals   {100 * held:.1f} % held the truth, of {100 * level:g} % wanted"
+                f"  intervals   {covered:.1f} % held the truth, of {100 * level:g} % wanted"
             )
         return lines
 
     def state(self) -> State:
-        """All of it by name."""
-        return self._asdict()
+        """Return all numbers by name."""
+        return save(self)
 
     @classmethod
-    def of_state(cls, saved: Mapping[str, Any]) -> Score:
-        """What was saved, checked."""
-        found = {name: type(usual)(saved[name]) for name, usual in cls()._asdict().items()}
-        for name, value in found.items():
-            check(
-                f"score.{name}",
-                saved[name],
-                ROW_COUNT if type(value) is int else Field(0.0, np.inf),
-            )
-        score = cls(**found)
-        if not score.missed <= score.guarded <= score.judged <= score.told or score.pending < 0:
-            raise ValueError(f"its counts are {found}, and no tickets lead to these.")
+    def from_state(cls, saved: Mapping[str, Any]) -> Self:
+        """Check the numbers that :meth:`state` returned, and make the score again."""
+        score = load(cls, saved, prefix="score.")
+        counts = score.missed, score.with_interval, score.judged, score.told
+        if list(counts) != sorted(counts) or score.pending < 0:
+            raise damaged(f"the counts of its score are {score}, and no tickets lead to these")
         return score

@@ -366,7 +366,7 @@ class Models:
         for number, (model, key) in enumerate(about["series"]):
             kind = models.kinds[model]
             late = LateModel.from_state(states[str(number)])
-            if late.of_classes != (kind != KINDS[0]):
+            if late.predicts_labels != (kind != KINDS[0]):
                 raise damaged(f"the series {short_repr(key)} cannot predict {short_repr(kind)}")
             series = Series(kind, number, models.recent, late)
             hashes = parts["hashes"][str(number)]

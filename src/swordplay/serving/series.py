@@ -18,6 +18,7 @@ from swordplay.estimators.deferred_rows import DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.value_types import ValueTypes
 from swordplay.late import LateModel
+from swordplay.late.tickets import TicketBlock
 from swordplay.serving.errors import RequestError
 from swordplay.serving.messages import (
     DroppedTicket,
@@ -147,19 +148,19 @@ class Series:
         self._recent = recent
         self._recent_ids = recent.ids(number)
         self.late = new_model(kind) if model is None else model
-        asks = self.late._asks
-        assert isinstance(asks, DictDeferredRows)  # all models of a server take dictionaries
-        self.value_types: ValueTypes = asks.rows
+        deferred = self.late.deferred
+        assert isinstance(deferred, DictDeferredRows)  # all models of a server take dictionaries
+        self.value_types: ValueTypes = deferred.value_types
         """Types of the columns of the rows."""
         self.pending = self.late.pending
         """Pending tickets by id, as a view that stays up to date."""
         self.row_hashes: dict[str, RowHash] = {}
-        """Hashes of pending rows by the client's id, except rows of tables (``Block.marks``)."""
+        """Hashes of pending rows by the client's id; those of tables are ``TicketBlock.marks``."""
         self.stats = SeriesStats()
 
     def pending_rows(self, ids: Iterable[str]) -> Iterator[Any]:
         """Yield the rows of those tickets that are pending."""
-        return (self.late._pending[name].row for name in ids if name in self.pending)
+        return (self.pending.row(name) for name in ids if name in self.pending)
 
     def step_size(self) -> float | None:
         """Return the effective step size, of several heads their mean; None before any answer."""
@@ -253,7 +254,7 @@ class Series:
             than the one that was learned, or for a ticket that was dropped.
         """
         ids = part.ids
-        if len(ids) > 1 and self._are_pending(ids):
+        if len(ids) > 1 and self.pending.are_pending(ids):
             values = convert_numbers(self.kind, part.values)
             if values is not None:
                 return NewRows([None] * len(ids), ids, values)
@@ -318,9 +319,9 @@ class Series:
                     self.row_hashes[name] = hash_row(row)
         elif new.ids[0][0] != SERVER_ID_PREFIX:
             block.marks = hash_table(new.values)
-        if block.given is None:
-            return _merge(new, list(map(prediction_of, block.tickets)))
-        return _merge(new, list(map(NumberPrediction, block.ids, *block.given.T.tolist())))
+        if not block.has_intervals:
+            return _merge(new, list(map(prediction_of, block.tickets())))
+        return _merge(new, list(map(NumberPrediction, block.ids, *block.predictions.T.tolist())))
 
     def take_back(self, new: NewRows) -> None:
         """Forget rows that were predicted, because another part of their request was rejected."""
@@ -334,25 +335,24 @@ class Series:
         ids, ys = new.ids, new.values
         if not ids:
             return new.responses
-        tickets = self._answered(ids, ys)
-        self.late.tell_many(ids, ys)
+        block = self.pending.select(ids)
+        tickets = self._answered(block, ys)
+        self.late.tell_block(block, ys)
         self.stats.add_answers(tickets, self.step_size)
         self._forget_hashes(ids)
         self._recent.add(self.number, ids, tickets)
         return _merge(new, [LearnedAnswer(one[0], one[1], one[5], one[6]) for one in tickets])
 
-    def _answered(self, ids: list[str], ys: list[Any]) -> list[RecentTicket]:
+    def _answered(self, block: TicketBlock, ys: list[Any]) -> list[RecentTicket]:
         """Return the tickets as they are remembered once these answers are learned."""
+        ids = block.ids
         hashes = list(map(self._row_hash, ids))
-        run = self.pending.run(ids)
-        if run is None or run.block.given is None:
-            _, predictions, lowers, uppers, shares = zip(
-                *map(self.pending.__getitem__, ids), strict=True
-            )
-        else:  # numbers with intervals that were asked together
-            predictions, lowers, uppers = run.block.given[run.places].T.tolist()
-            shares = repeat(None)  # type: ignore[assignment]
-        is_class = self.late.of_classes
+        if block.has_intervals:
+            predictions, lowers, uppers = block.predictions.T.tolist()
+            shares: Iterable[Any] = repeat(None)
+        else:
+            _, predictions, lowers, uppers, shares = zip(*block.tickets(), strict=True)
+        is_class = self.late.predicts_labels
         errors = [
             prediction_error(one, y, is_class) for one, y in zip(predictions, ys, strict=True)
         ]
@@ -385,13 +385,6 @@ class Series:
         if self.row_hashes:
             for name in ids:
                 self.row_hashes.pop(name, None)
-
-    def _are_pending(self, ids: list[str]) -> bool:
-        """Whether all ids are pending and none occurs twice."""
-        if self.pending.run(ids) is not None:
-            return True
-        unique = set(ids)
-        return len(unique) == len(ids) and self.pending.keys() >= unique
 
     def _find_earlier(self, name: str) -> tuple[RowHash, RowResponse] | None:
         """Return hash and response of a row that was asked before; None if the id is new."""

@@ -13,14 +13,15 @@ such number for each b, as each step of Murmur3 of 32 bits can be inverted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-MOST = 32
+MAX_KEYS = 32
 """Keys of a page before it is split. More keys are more bytes to write; fewer, a longer list."""
-DEEPEST = 48
+HASH_BITS = 48
 """Bits of a hash that pages use. Keys that agree in all of them share a page."""
 
 
@@ -28,17 +29,17 @@ class Page(NamedTuple):
     """All keys whose hashes begin with these bits."""
 
     depth: int
-    """How many bits."""
+    """Number of bits."""
     bits: int
 
     @property
     def name(self) -> str:
-        """Under which it is kept."""
+        """The name of its entry in the state."""
         return f"{self.depth}:{self.bits:x}"
 
-    def of(self, key: str) -> Page:
+    def half_of(self, key: str) -> Page:
         """The half of this page that a key belongs to."""
-        return Page(self.depth + 1, _hash(key) >> (DEEPEST - self.depth - 1))
+        return Page(self.depth + 1, _hash(key) >> (HASH_BITS - self.depth - 1))
 
 
 @final
@@ -48,7 +49,7 @@ class Pages:
     Parameters
     ----------
     saved
-        What ``dumps`` wrote; one page with all keys unless given.
+        What ``to_bytes`` wrote; one page with all keys unless given.
     """
 
     def __init__(self, saved: bytes | None = None) -> None:
@@ -57,34 +58,34 @@ class Pages:
             Page(depth, bits) for depth, bits in zip(numbers[::2], numbers[1::2], strict=True)
         }
 
-    def dumps(self) -> bytes:
-        """The list of the pages as bytes."""
+    def to_bytes(self) -> bytes:
+        """Return the list of the pages as bytes."""
         return np.array(sorted(self.all), dtype="<u8").tobytes()
 
     def of(self, keys: Iterable[str]) -> dict[Page, list[str]]:
-        """The keys on each page that one of them is on."""
+        """Return the pages of some keys, each with its keys among these."""
         found: dict[Page, list[str]] = {}
         for key in keys:
             code = _hash(key)
             page = next(
                 page
-                for d in range(DEEPEST + 1)
-                if (page := Page(d, code >> (DEEPEST - d))) in self.all
+                for d in range(HASH_BITS + 1)
+                if (page := Page(d, code >> (HASH_BITS - d))) in self.all
             )
             found.setdefault(page, []).append(key)
         return found
 
     def split(self, page: Page, keys: Iterable[str]) -> dict[Page, list[str]]:
-        """The pages that take the place of one with these keys: itself, if it is not too full."""
+        """Split a page if it has too many keys; return its parts with their keys."""
         keys = list(keys)
-        if len(keys) <= MOST or page.depth == DEEPEST:
+        if len(keys) <= MAX_KEYS or page.depth == HASH_BITS:
             return {page: keys}
         self.all.remove(page)
         halves = Page(page.depth + 1, 2 * page.bits), Page(page.depth + 1, 2 * page.bits + 1)
         self.all.update(halves)
         parts: dict[Page, list[str]] = {half: [] for half in halves}
         for key in keys:
-            parts[page.of(key)].append(key)
+            parts[page.half_of(key)].append(key)
         return {
             small: some
             for half, mine in parts.items()
@@ -92,8 +93,23 @@ class Pages:
         }
 
 
+def keys_to_bytes(keys: Sequence[str]) -> bytes:
+    """Write keys: how many they are, their lengths in bytes, their texts."""
+    texts = [key.encode() for key in keys]
+    return np.array([len(keys), *map(len, texts)], dtype="<u4").tobytes() + b"".join(texts)
+
+
+def split_keys(data: bytes) -> tuple[list[str], bytes]:
+    """Return the keys that :func:`keys_to_bytes` wrote, and the bytes behind them."""
+    count = int(np.frombuffer(data, "<u4", 1)[0])
+    start = 4 * (count + 1)
+    ends = np.cumsum(np.frombuffer(data, "<u4", count, 4), dtype=np.int64) + start
+    edges = [start, *ends.tolist()]
+    return [data[a:b].decode() for a, b in pairwise(edges)], data[edges[-1] :]
+
+
 def _hash(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=DEEPEST // 8).digest(), "big")
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=HASH_BITS // 8).digest(), "big")
 
 
 MURMUR3_SEED = np.uint32(42)
@@ -124,7 +140,7 @@ def partition_key(buckets: Any) -> Any:
 
 
 def _rotate_left(numbers: Any, bits: int) -> Any:
-    """Rotated to the left."""
+    """Rotate whole numbers of 32 bits to the left."""
     return (numbers << np.uint32(bits)) | (numbers >> np.uint32(32 - bits))
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from swordplay.estimators.model_settings import LossName
-from swordplay.keyed.bands import BandForm
-from swordplay.keyed.group import Group
-from swordplay.keyed.record import Form
-from swordplay.spark.bucket import Bucket
+from swordplay.estimators.model_settings import AUTO, LossName
+from swordplay.keyed.key_table import KeyTable
+from swordplay.keyed.record_layout import KeyModel, RecordLayout
 
 if TYPE_CHECKING:
     from swordplay.spark.columns import Columns
@@ -42,54 +39,61 @@ class Plan:
     features: tuple[str, ...]
     loss: LossName
     classes: int
-    """How many; 0 for a regression."""
-    lags: int
+    """Number of classes; 0 for a regression."""
+    lags: int | str
+    """As in ``SwordRegressor``."""
     buckets: int
     frozen: tuple[tuple[str, str], ...] = ()
-    """What must be the same whenever a checkpoint is taken up again, by name, in words (see
-    :func:`frozen_settings`).
-    """
+    """Settings that a checkpoint is bound to, by name (see :func:`frozen_settings`)."""
     level: float | None = None
-    """Of a regression: what share of the truths its intervals are to hold.
-
-    None for no intervals.
-    """
-
+    """Of a regression: share of the targets that intervals shall hold; None for no intervals."""
     keeps: bool = False
     """Whether rows carry other columns along, as text."""
     forget: int | None = None
-    """How far the last row of a key may lie behind before it is forgotten, in units of the order.
+    """How far the last row of a key may lie behind before it is forgotten; None for ever.
 
-    None for ever.
+    In units of the order, as ``delay``.
     """
     delay: int = 0
-    """How long rows wait for earlier ones, in units of the order."""
-    begun: bool = False
-    """Whether keys begin with what they have learned from a table."""
+    """How long rows wait for earlier ones."""
+    has_start: bool = False
+    """Whether keys begin with states that were learned from a table."""
+    curves: str | None = AUTO
+    """As in ``SwordRegressor``."""
 
     @property
-    def models(self) -> int:
-        """Models of each key: two classes share one."""
-        return self.classes if self.classes > 2 else 1
+    def model(self) -> KeyModel:
+        """What every key learns with."""
+        return KeyModel(
+            len(self.features),
+            self.loss,
+            classes=self.classes,
+            lags=self.lags,
+            curves=self.curves,
+            level=self.level,
+        )
 
-    def group(self, *, any_settings: bool = False, begun: bool = False) -> Bucket:
-        """A bucket without keys.
+    @property
+    def digest(self) -> bytes:
+        """Eight bytes that stand for the settings that a checkpoint is bound to."""
+        return self.model.digest(self.features, self.buckets, self.frozen)
+
+    def table(self, *, any_settings: bool = False, from_table: bool = False) -> KeyTable:
+        """Return a table without keys, for the keys of a bucket.
 
         Parameters
         ----------
         any_settings
-            Whether it takes states of any settings with as many columns.
-        begun
-            Whether it takes states that were learned from a table (see :meth:`portable`).
+            Whether it accepts states of any settings with as many columns.
+        from_table
+            Whether it accepts states that were learned from a table (see :meth:`portable`).
         """
-        form = _form(len(self.features), self.loss, self.lags)
-        essence = [self.features, self.loss, self.classes, self.lags, self.buckets, len(form.fresh)]
-        digest = None if any_settings else _digest([*essence, *self.frozen])
-        other = self.portable().group().fingerprint if begun else None
-        return Bucket(Group(form, self.models, digest, other), _bands(self.level))
+        digests = (self.digest, self.portable().digest) if from_table else (self.digest,)
+        accepted = None if any_settings else digests
+        return KeyTable(self.model, digests=accepted, layout=_layout(self.model))
 
     def portable(self) -> Plan:
-        """The plan without settings of a stream: its states fit every stream with the others."""
+        """Return the plan without settings of a stream: its states fit streams of any of these."""
         kept = tuple((name, value) for name, value in self.frozen if name != "buckets")
         return replace(self, buckets=1, frozen=kept, keeps=False, forget=None, delay=0)
 
@@ -115,44 +119,34 @@ class Plan:
 
     @property
     def answers(self) -> pa.Schema:
-        """Rows with their predictions; a class is told by its place."""
+        """Schema of the rows with their predictions; a class is the index of its label."""
         number = pa.float64()
         shares = [("probabilities", pa.list_(number))] if self.classes else []
         ends = [] if self.level is None else [("lower", number), ("upper", number)]
-        told = [
+        always = [
             ("key", pa.string()),
             ("order", pa.int64()),
             ("target", number),
             ("prediction", number),
         ]
         kept = [("kept", pa.string())] if self.keeps else []
-        return pa.schema([*told, *ends, *shares, ("error", pa.string()), *kept])
-
-
-def _digest(essence: list[Any]) -> bytes:
-    return hashlib.sha256(json.dumps(essence).encode()).digest()[:8]
+        return pa.schema([*always, *ends, *shares, ("error", pa.string()), *kept])
 
 
 @lru_cache(maxsize=4)
-def _form(dim: int, loss: LossName, lags: int) -> Form:
-    """Made once in a process and not once for each bucket."""
-    return Form(dim, loss, lags)
-
-
-@lru_cache(maxsize=4)
-def _bands(level: float | None) -> BandForm | None:
-    """Likewise."""
-    return None if level is None else BandForm(level)
+def _layout(model: KeyModel) -> RecordLayout:
+    """Make the layout of records once in a process, and not once for each bucket."""
+    return RecordLayout(model)
 
 
 def frozen_settings(
-    columns: Columns, loss: str, lags: int, buckets: int
+    columns: Columns, loss: str, lags: int | str, curves: str | None, buckets: int
 ) -> tuple[tuple[str, str], ...]:
     """Names and JSON values of the settings that a checkpoint is bound to.
 
     The order of the labels counts, because learners know labels by their positions.
     """
-    told = {
+    settings = {
         "key": columns.keys if len(columns.keys) > 1 else columns.keys[0],
         "features": columns.features,
         "target": columns.target,
@@ -163,21 +157,22 @@ def frozen_settings(
         "loss": loss,
         "classes": columns.classes,
         "lags": lags,
+        "curves": curves,
         "buckets": buckets,
     }
-    return tuple((name, json.dumps(value)) for name, value in told.items())
+    return tuple((name, json.dumps(value)) for name, value in settings.items())
 
 
 def setting_changes(saved: Mapping[str, str], mine: Mapping[str, str]) -> list[str]:
-    """Sentences about every setting that differs: its saved and its present value."""
+    """Return a sentence about every setting that differs: its saved and its present value."""
     was = dict(saved)
-    begun = was.pop(START_SETTING, None)
+    began_with = was.pop(START_SETTING, None)
     found = [
         f"{name} was {was[name]} and is {mine.get(name)}"
         for name in was
         if was[name] != mine.get(name)
     ]
-    is_late = START_SETTING in mine and begun is None
+    is_late = START_SETTING in mine and began_with is None
     return [
         *found,
         *(
@@ -189,12 +184,12 @@ def setting_changes(saved: Mapping[str, str], mine: Mapping[str, str]) -> list[s
 
 
 def check_settings(saved: Mapping[str, str], mine: Mapping[str, str]) -> None:
-    """Refuse settings that are not those of the first start.
+    """Refuse settings that differ from those of the first start.
 
     Raises
     ------
     ValueError
-        Names each that has changed.
+        Names each setting that has changed.
     """
     if changed := setting_changes(saved, mine):
         raise ValueError(

@@ -12,25 +12,24 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from swordplay.core import arguments
-from swordplay.estimators.model_settings import LossName
-from swordplay.keyed import opening
-from swordplay.keyed.group import FORMAT, OtherSettings
-from swordplay.keyed.key_text import join, split
-from swordplay.spark.bucket import WITH_BANDS, WORDS, Bucket
-from swordplay.spark.pages import Pages, partition_key
+from swordplay.estimators.model_settings import AUTO, LossName
+from swordplay.keyed import key_models
+from swordplay.keyed.key_bytes import OtherSettings
+from swordplay.keyed.key_table import KeyTable
+from swordplay.spark.pages import Pages, keys_to_bytes, partition_key, split_keys
 from swordplay.spark.plan import START_SETTING, Plan, check_settings, setting_changes
 from swordplay.spark.rows import track
 
 Batches = Iterator[pa.RecordBatch]
+KEYS_FORMAT, ROWS_FORMAT, SETTINGS_FORMAT = 1, 1, 4
+"""Formats of entries of a state: keys (``keyed.key_bytes``), rows that wait (Arrow), settings."""
 PACKETS = "bucket int, rows binary"
-PACKED_NUMBERS = 1 << 22
-"""Numbers that a task gathers before it sends them on: 32 MB."""
-PACKED_BYTES = 1 << 26
+PACKET_NUMBERS = 1 << 22
+"""Numbers that a task gathers in packets before it sends them on: 32 MB."""
+PACKET_BYTES = 1 << 26
 """Bytes that a task gathers before it sends them on: with long keys these are fewer rows."""
-LARGEST_FRAME = 1 << 30
-"""Bytes of answers that are handed to Spark at once, which keeps text in columns of 2 GiB at the
-most.
-"""
+MAX_FRAME_BYTES = 1 << 30
+"""Most bytes of answers in a frame: Spark keeps text in columns of at most 2 GiB."""
 SETTINGS = -1
 """A bucket without keys, in which the settings of the query are kept.
 
@@ -45,11 +44,11 @@ processed before the bucket of the settings is.
 """
 STATE_SCHEMA = "key string, fmt int, blob binary"
 METADATA_KEY = "swordplay"
-"""Under which the settings stand, beside the column of the learners."""
+"""Entry of the metadata of the column of states that holds the settings of the keys."""
 
 
 def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Rows of a task into one packet for each bucket.
+    """Return a function that packs the rows of a task into one packet for each bucket.
 
     Spark hands rows to a stateful processor as one Python tuple each, which costs some twenty
     microseconds a row. Packets are few, and what is in them stays arrays.
@@ -57,10 +56,10 @@ def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting: list[pa.RecordBatch] = []
-        most = PACKED_NUMBERS // len(plan.schema.names)
+        most = PACKET_NUMBERS // len(plan.schema.names)
         for batch in batches:
             waiting.append(batch)
-            if sum(map(len, waiting)) >= most or sum(one.nbytes for one in waiting) >= PACKED_BYTES:
+            if sum(map(len, waiting)) >= most or sum(one.nbytes for one in waiting) >= PACKET_BYTES:
                 yield _by_bucket(waiting, plan)
                 waiting = []
         if sum(map(len, waiting)):
@@ -73,7 +72,7 @@ def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
     whole = pa.Table.from_batches(batches)
     buckets = whole.column("bucket").to_numpy()
     turn = np.argsort(buckets, kind="stable")
-    rows = together(whole.select(plan.schema.names), plan).take(pa.array(turn))
+    rows = one_batch(whole.select(plan.schema.names), plan).take(pa.array(turn))
     edges = [0, *(np.flatnonzero(np.diff(buckets[turn])) + 1).tolist(), len(turn)]
     contents = [rows.slice(a, b - a).serialize().to_pybytes() for a, b in pairwise(edges)]
     found = buckets[turn[edges[:-1]]]
@@ -84,8 +83,8 @@ def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
     )
 
 
-def together(rows: pa.Table, plan: Plan) -> pa.RecordBatch:
-    """All rows in one batch, however much text their keys are."""
+def one_batch(rows: pa.Table, plan: Plan) -> pa.RecordBatch:
+    """Return all rows as one record batch, whatever the size of their keys."""
     [batch] = rows.cast(plan.schema).combine_chunks().to_batches() or [
         pa.RecordBatch.from_pylist([], plan.schema)
     ]
@@ -102,7 +101,7 @@ class BucketProcessor(StatefulProcessor):
         self._plan = plan
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Ask Spark for the state: the list of the pages, and the pages by name."""
+        """Get the state from Spark: the list of the pages, and the pages by name."""
         self._list = handle.getValueState("pages", "pages binary, turn long")
         self._map = handle.getMapState("map", "key string", "fmt int, blob binary")
 
@@ -112,32 +111,30 @@ class BucketProcessor(StatefulProcessor):
         if key[0] == SETTINGS:
             self._require_settings()
             return
-        schema, group = self._plan.schema, self._plan.group()
+        schema, table = self._plan.schema, self._plan.table()
         parts = [pa.ipc.read_record_batch(pa.py_buffer(packet), schema) for packet in packets]
-        batch = self._released(together(pa.Table.from_batches(parts, schema), self._plan))
-        answers, learned = track(batch, self._plan, group, lambda keys: self._load(group, keys))
+        batch = self._released(one_batch(pa.Table.from_batches(parts, schema), self._plan))
+        answers, learned = track(batch, self._plan, table, lambda keys: self._load(table, keys))
         if len(learned):
-            self._save(group, learned)
+            self._save(table, learned)
             if not self._map.containsKey((SETTINGS_KEY,)):
                 self._save_settings()
-        size = max(1, len(answers) * LARGEST_FRAME // max(1, answers.nbytes))
+        size = max(1, len(answers) * MAX_FRAME_BYTES // max(1, answers.nbytes))
         for first in range(0, len(answers), size):
             yield _frame(answers.slice(first, size))
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
         """Let keys of one bucket begin with what they have learned from a table."""
         keys = initialState["key"].tolist()
-        group = self._plan.group(begun=True)
-        self._load(group, keys)
-        self._save(
-            group,
-            load_start(group, keys, initialState["fmt"].tolist(), initialState["blob"].tolist()),
-        )
+        table = self._plan.table(from_table=True)
+        self._load(table, keys)
+        formats, blobs = initialState["fmt"].tolist(), initialState["blob"].tolist()
+        self._save(table, load_start(table, keys, formats, blobs))
 
-    def _load(self, group: Bucket, keys: list[str]) -> None:
-        """Bring keys into a group; settings that have changed since they were saved are named."""
+    def _load(self, table: KeyTable, keys: list[str]) -> None:
+        """Load the pages of keys; settings that have changed since they were saved are named."""
         try:
-            self._load_pages(group, keys)
+            self._load_pages(table, keys)
         except OtherSettings:
             if (saved := self._map.getValue((SETTINGS_KEY,))) is not None:
                 check_settings(json.loads(bytes(saved[1])), self._settings())
@@ -145,13 +142,10 @@ class BucketProcessor(StatefulProcessor):
 
     def _settings(self) -> dict[str, str]:
         """Names and JSON values of the settings that must not change between two starts."""
-        return dict(self._plan.frozen) | ({START_SETTING: "given"} if self._plan.begun else {})
+        return dict(self._plan.frozen) | ({START_SETTING: "given"} if self._plan.has_start else {})
 
     def _released(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows that need not wait any longer, with those that have waited before.
-
-        The others are kept.
-        """
+        """Return the rows that need not wait any longer; the others are kept in the state."""
         if (before := self._map.getValue((DELAYED_ROWS_KEY,))) is not None:
             try:
                 earlier = pa.ipc.read_record_batch(
@@ -162,33 +156,37 @@ class BucketProcessor(StatefulProcessor):
                     f"rows that wait for earlier ones are damaged ({error}). Go back to a "
                     "checkpoint."
                 ) from error
-            batch = together(pa.Table.from_batches([earlier, batch]), self._plan)
+            batch = one_batch(pa.Table.from_batches([earlier, batch]), self._plan)
         held = waits(batch, self._plan.delay)
         if held.any():
             later = batch.filter(pa.array(held))
-            self._map.updateValue((DELAYED_ROWS_KEY,), (FORMAT, later.serialize().to_pybytes()))
+            self._map.updateValue(
+                (DELAYED_ROWS_KEY,), (ROWS_FORMAT, later.serialize().to_pybytes())
+            )
         elif before is not None:
             self._map.removeKey((DELAYED_ROWS_KEY,))
         return batch.filter(pa.array(~held)) if held.any() else batch
 
-    def _forgotten(self, group: Bucket) -> bool:
-        """Let keys go that have been idle for long, by the clock of the rows."""
-        return self._plan.forget is not None and group.forget(
-            int(group.orders.max()) - self._plan.forget
+    def _forget_idle(self, table: KeyTable) -> bool:
+        """Forget keys that are idle, measured by the order of the rows; whether there were any."""
+        return self._plan.forget is not None and table.forget(
+            int(table.last_seen.max()) - self._plan.forget
         )
 
     def _require_settings(self) -> None:
-        """Refuse to go on with other settings than those of the first start, which are kept."""
+        """Refuse settings that differ from those of the first start, which are in the state."""
         if (saved := self._map.getValue((SETTINGS_KEY,))) is None:
             self._save_settings()
         else:
             check_settings(json.loads(bytes(saved[1])), self._settings())
 
     def _save_settings(self) -> None:
-        self._map.updateValue((SETTINGS_KEY,), (WORDS, json.dumps(self._settings()).encode()))
+        self._map.updateValue(
+            (SETTINGS_KEY,), (SETTINGS_FORMAT, json.dumps(self._settings()).encode())
+        )
 
-    def _load_pages(self, group: Bucket, keys: list[str]) -> None:
-        """Bring all keys of the pages that hold these keys into a group."""
+    def _load_pages(self, table: KeyTable, keys: list[str]) -> None:
+        """Add all keys of the pages that hold some of these keys."""
         saved = self._list.get()
         self._is_new = saved is None
         self._pages, self._turn = Pages(), 0
@@ -200,28 +198,27 @@ class BucketProcessor(StatefulProcessor):
             wanted.add(sorted(self._pages.all)[self._turn % len(self._pages.all)])
         for page in sorted(wanted):
             if (found := self._map.getValue((page.name,))) is not None:
-                version, data = found
-                _require(version)
-                names = split(bytes(data))
-                group.loads([(names, bytes(data)[len(join(names)) :])], version)
+                entry_format, data = found
+                _require_keys_format(entry_format)
+                table.from_bytes([split_keys(bytes(data))])
 
-    def _save(self, group: Bucket, numbers: Any) -> None:
+    def _save(self, table: KeyTable, numbers: Any) -> None:
         """Write the pages of the keys that have learned, and of those that were forgotten."""
-        before, names = self._pages.of(group.places), list(group.places)
+        before, names = self._pages.of(table.numbers), list(table.numbers)
         touched = self._pages.of(names[number] for number in numbers.tolist())
-        if self._forgotten(group):
+        if self._forget_idle(table):
             touched = before
-        left, size = self._pages.of(group.places), len(self._pages.all)
+        left, size = self._pages.of(table.numbers), len(self._pages.all)
         for page in sorted(touched):
             parts = self._pages.split(page, left.get(page, []))
             if not parts.get(page) and self._map.containsKey((page.name,)):
                 self._map.removeKey((page.name,))
             for part, keys in parts.items():
                 if keys:
-                    blob = group.dumps([group.places[key] for key in keys])
-                    self._map.updateValue((part.name,), (group.format, join(keys) + blob))
+                    blob = table.to_bytes([table.numbers[key] for key in keys])
+                    self._map.updateValue((part.name,), (KEYS_FORMAT, keys_to_bytes(keys) + blob))
         if self._is_new or len(self._pages.all) > size or self._plan.forget is not None:
-            self._list.update((self._pages.dumps(), self._turn + 1))
+            self._list.update((self._pages.to_bytes(), self._turn + 1))
 
     def close(self) -> None:
         """Nothing is open."""
@@ -230,23 +227,21 @@ class BucketProcessor(StatefulProcessor):
 def waits(batch: pa.RecordBatch, delay: int) -> Any:
     """Mask of the rows that wait for earlier ones: less than ``delay`` behind the newest one.
 
-    Rows without a target, and rows that cannot be learned, are answered at once.
+    Rows without a target, and rows that cannot be learned, do not wait.
     """
-    orders, there = (
-        batch.column("order"),
-        batch.column("order").is_valid().to_numpy(zero_copy_only=False),
-    )
-    if not delay or not there.any():
+    orders = batch.column("order")
+    has_order = orders.is_valid().to_numpy(zero_copy_only=False)
+    if not delay or not has_order.any():
         return np.zeros(len(batch), dtype=bool)
     whole = orders.fill_null(0).to_numpy(zero_copy_only=False)
     learned = (
         batch.column(name).is_valid().to_numpy(zero_copy_only=False) for name in ("key", "target")
     )
-    return there & np.logical_and(*learned) & (whole > whole[there].max() - delay)
+    return has_order & np.logical_and(*learned) & (whole > whole[has_order].max() - delay)
 
 
 def _frame(batch: pa.RecordBatch) -> Any:
-    """A pandas frame, in which whole numbers stay whole."""
+    """Return rows as a pandas frame in which whole numbers stay whole."""
     import pandas as pd
 
     return batch.to_pandas(
@@ -254,11 +249,11 @@ def _frame(batch: pa.RecordBatch) -> Any:
     )
 
 
-def _require(version: int) -> None:
-    if version not in (FORMAT, WITH_BANDS):
+def _require_keys_format(entry_format: int) -> None:
+    if entry_format != KEYS_FORMAT:
         raise ValueError(
-            f"the state in this checkpointLocation has format {version}, and this version of "
-            f"swordplay reads {FORMAT} and {WITH_BANDS}. "
+            f"the state in this checkpointLocation has format {entry_format}, and this version of "
+            f"swordplay reads {KEYS_FORMAT}. "
             "Go on with the version that wrote it, or give the query a new checkpointLocation."
         )
 
@@ -267,14 +262,14 @@ def _require(version: int) -> None:
 
 
 def predict_sorted(plan: Plan) -> Callable[[Batches], Batches]:
-    """Predictions for rows that are sorted by key and order."""
+    """Return a function that predicts rows sorted by key and order."""
 
-    def play(batches: Batches) -> Batches:
-        for answers, _, _ in _play_sorted(plan, batches):
+    def predict(batches: Batches) -> Batches:
+        for answers, _, _ in _learn_batches(plan, batches):
             if answers is not None:
                 yield answers
 
-    return play
+    return predict
 
 
 def learn_sorted(plan: Plan) -> Callable[[Batches], Batches]:
@@ -283,51 +278,51 @@ def learn_sorted(plan: Plan) -> Callable[[Batches], Batches]:
     A state is a key, the version of its format, and bytes.
     """
 
-    def play(batches: Batches) -> Batches:
-        for _, group, keys in _play_sorted(plan, batches):
-            blobs = [group.dumps([group.places[key]]) for key in keys]
+    def learn(batches: Batches) -> Batches:
+        for _, table, keys in _learn_batches(plan, batches):
+            blobs = [table.to_bytes([table.numbers[key]]) for key in keys]
             if keys:
                 parts = [
                     pa.array(keys),
-                    pa.array([group.format] * len(keys), type=pa.int32()),
+                    pa.array([KEYS_FORMAT] * len(keys), type=pa.int32()),
                     pa.array(blobs, type=pa.binary()),
                 ]
                 yield pa.RecordBatch.from_arrays(parts, ["key", "fmt", "blob"])
 
-    return play
+    return learn
 
 
-def _play_sorted(
+def _learn_batches(
     plan: Plan, batches: Batches
-) -> Iterator[tuple[pa.RecordBatch | None, Bucket, list[str]]]:
-    """Answers to each batch, its keys, and which of them have no rows to come.
+) -> Iterator[tuple[pa.RecordBatch | None, KeyTable, list[str]]]:
+    """Yield the answers to each batch, its keys, and those of them that have no rows to come.
 
-    At the end the last one, without answers.
+    The last key, whose rows may go on in the next batch, comes at the end, without answers.
     """
-    group = plan.group()
+    table = plan.table()
     for batch in batches:
         if not len(batch):
             continue
-        answers, _ = track(batch, plan, group, lambda keys: None)
+        answers, _ = track(batch, plan, table, lambda keys: None)
         last = batch.column("key")[-1].as_py()
-        yield answers, group, [key for key in group.places if key != last]
-        following = plan.group()
-        if last in group.places:  # its next rows may be in the next batch
-            following.loads([([last], group.dumps([group.places[last]]))])
-        group = following
-    yield None, group, list(group.places)
+        yield answers, table, [key for key in table.numbers if key != last]
+        following = plan.table()
+        if last in table.numbers:
+            following.from_bytes([([last], table.to_bytes([table.numbers[last]]))])
+        table = following
+    yield None, table, list(table.numbers)
 
 
 # Initial states, and states as estimators
 
 
 def settings_metadata(plan: Plan) -> dict[str, Any]:
-    """What stands beside the column of the learners: the settings they were made with."""
+    """Return the metadata of the column of states: the settings of the keys."""
     return {METADATA_KEY: json.dumps(dict(plan.frozen))}
 
 
 def group_start(start: Any, bucket: Any, plan: Plan) -> Any:
-    """The states of a table by bucket, as Spark wants to have them.
+    """Group the states of a table by bucket, as Spark expects initial states.
 
     Raises
     ------
@@ -360,7 +355,7 @@ def group_start(start: Any, bucket: Any, plan: Plan) -> Any:
 
 
 def _with_partition_keys(batches: Any) -> Any:
-    """Replace numbers of buckets by the keys of their groups (see ``spread``)."""
+    """Replace numbers of buckets by the keys of their groups (see ``pages``)."""
     import pyarrow as pa
 
     for batch in batches:
@@ -369,33 +364,26 @@ def _with_partition_keys(batches: Any) -> Any:
 
 
 def load_start(
-    group: Bucket, keys: Sequence[str], formats: Sequence[int], blobs: Sequence[bytes]
+    table: KeyTable, keys: Sequence[str], formats: Sequence[int], blobs: Sequence[bytes]
 ) -> Any:
-    """Let keys join a bucket with what they have learned; their numbers.
+    """Add keys with the states that they learned from a table, and return their numbers.
 
     Raises
     ------
     ValueError
         If a state was learned with other settings or is damaged, or a key is there twice.
     """
-    seen = set(group.places)
+    seen = set(table.numbers)
     for key in keys:
         if key in seen:
             raise ValueError(f"start holds the key {key!r} more than once. Give each key once.")
         seen.add(key)
-    if strange := sorted(set(formats) - {FORMAT, WITH_BANDS}):
+    if others := sorted(set(formats) - {KEYS_FORMAT}):
         raise ValueError(
-            f"start holds states of format {strange[0]}, and this version reads {FORMAT} and "
-            f"{WITH_BANDS}."
+            f"start holds states of format {others[0]}, and this version reads {KEYS_FORMAT}."
         )
-    for version in (FORMAT, WITH_BANDS):
-        some = [
-            (key, blob)
-            for key, fmt, blob in zip(keys, formats, blobs, strict=True)
-            if fmt == version
-        ]
-        group.loads([([key], bytes(blob)) for key, blob in some], version)
-    return np.array([group.places[key] for key in keys], dtype=np.int64)
+    table.from_bytes([([key], bytes(blob)) for key, blob in zip(keys, blobs, strict=True)])
+    return np.array([table.numbers[key] for key in keys], dtype=np.int64)
 
 
 def open_state(
@@ -405,9 +393,10 @@ def open_state(
     key: str | None = None,
     features: Sequence[str],
     loss: LossName = "squared",
-    lags: int = 0,
+    lags: int | str = AUTO,
+    curves: str | None = AUTO,
 ) -> dict[str, Any]:
-    """Return the learners in one value of a regression's state as ``SwordRegressor``, by key.
+    """Return the models in one value of a regression's state as ``SwordRegressor``, by key.
 
     They go on by themselves, with the same coefficients and predictions to come; what certificates
     need is not kept on Spark.
@@ -419,27 +408,25 @@ def open_state(
         ``"map"``, or a row that :func:`learn_table` has made.
     key
         The key of the row that :func:`learn_table` has made; None for a page.
-    features, loss, lags
-        As the query has them.
+    features, loss, lags, curves
+        As in the query.
 
     Raises
     ------
     ValueError
-        If these are no learners, or learners with other columns.
+        If these are no models, or models with other columns.
     """
-    if fmt == WORDS:  # the settings of a bucket: there are no learners in it
+    if fmt == SETTINGS_FORMAT:  # the settings of a bucket, without models
         return {}
-    if fmt not in (FORMAT, WITH_BANDS):
+    if fmt != KEYS_FORMAT:
         raise ValueError(
-            f"fmt must be {FORMAT} or {WITH_BANDS}, which values with learners have, got "
+            f"fmt must be {KEYS_FORMAT}, as for all values with models, got "
             f"{arguments.short_repr(fmt)}."
         )
-    data = bytes(blob)
-    names = split(data) if key is None else [key]
-    plan = Plan(tuple(features), loss, 0, lags, buckets=1)
-    group = plan.group(any_settings=True)
-    group.loads([(names, data[len(join(names)) :] if key is None else data)], fmt)
+    plan = Plan(tuple(features), loss, 0, lags, buckets=1, curves=curves)
+    table = plan.table(any_settings=True)
+    table.from_bytes([split_keys(bytes(blob)) if key is None else ([key], bytes(blob))])
     return {
-        key: opening.regressor(group.learner, group.record(number)[0], plan.features)
-        for key, number in group.places.items()
+        key: key_models.estimator_of(table, number, plan.features)
+        for key, number in table.numbers.items()
     }

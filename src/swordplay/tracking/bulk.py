@@ -1,9 +1,8 @@
-"""Many series in one table of numbers: all learners lie in one array, and one compiled call plays
-the rows of all of them.
+"""``BulkTracker``: the models of all keys of a table of numbers, in one ``KeyTable``.
 
-The predictions are those of ``KeyedTracker``, which has a whole tracker for every key, a hundred
-times slower and larger: where a table has words or classes, each key needs one. The intervals look
-at predictions and targets only, and not at the columns.
+The predictions are those of ``KeyedTracker``, which has a whole tracker for every key and is a
+hundred times slower and larger: a table with words or classes needs one for each key. Intervals are
+made of predictions and targets only, and not of the columns.
 """
 
 from __future__ import annotations
@@ -18,68 +17,58 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.keyed.crew import Crew
-from swordplay.keyed.group import Group
-from swordplay.keyed.growing import Growing
-from swordplay.keyed.record import Form
-from swordplay.keyed.turns import turns
+from swordplay.keyed.key_table import GrowingArray, KeyTable, learn_predict_waves
+from swordplay.keyed.record_layout import KeyModel
 from swordplay.tables import Refusal
 from swordplay.tables.column_plans import EMPTY
 from swordplay.tables.encoder import Encoder
 from swordplay.tracking import keyed_story
 from swordplay.tracking.band import FIGURES
-from swordplay.tracking.bulk_bands import BulkBands
 from swordplay.tracking.bulk_state import read, written
 from swordplay.tracking.date_order import OrderRemark
+from swordplay.tracking.key_index import KeyIndex
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
-from swordplay.tracking.known_keys import KnownKeys
 from swordplay.tracking.story import Intervals, Task
 from swordplay.tracking.telling import intervals_of
 from swordplay.tracking.tracker import Tracked
 from swordplay.tracking.values import ValueContestants
 
 KINDS = ("number", "truth", "date", "date and time", "time", "left out")
-"""What columns may be."""
-AT_ONCE = 1 << 20
-"""Rows that are best learned together: ten of each of a hundred thousand keys.
-
-Each key is taken from memory once for them.
+"""Kinds of columns that can be tracked in bulk."""
+BATCH_ROWS = 1 << 20
+"""Rows that are best learned together: each key is then taken from memory once for ten rows, if
+there are a hundred thousand keys."""
+MANY_KEYS = 1 << 14
+FEW_KEYS_BATCH_ROWS = 1 << 17
+"""Rows of a batch where there are fewer than ``MANY_KEYS``: progress, saves and stops come sooner.
 """
-FEWER, MANY_KEYS = 1 << 17, 1 << 14
-"""Rows that suffice where there are not so many keys: the sooner one can tell how it goes, save
-and stop.
-"""
-ROOM = 1 << 27
-"""Bytes of such rows as numbers, at the most."""
-SLICE = 1 << 13
-"""Rows that are made into numbers at a time: they stay in the cache of a processor."""
+MAX_BATCH_BYTES = 1 << 27
+"""Most bytes of the encoded rows of a batch."""
+ENCODED_ROWS = 1 << 13
+"""Rows that are encoded in one call, so that they stay in the cache."""
 THREADS = 2
-"""Others read ahead and write behind."""
+"""Threads that learn; others read ahead and write behind."""
 
 
 def fits(keyed: KeyedTracker) -> bool:
-    """Whether the keys of a table can be tracked in bulk: a regression on numbers, truths and
-    dates.
-    """
+    """Whether a table can be tracked in bulk: a regression on numbers, truths and dates."""
     return not keyed.recognised.of_classes and not slow(keyed)
 
 
 def slow(keyed: KeyedTracker) -> list[str]:
-    """Columns that keep a table from being tracked in bulk: words, whose categories are each
-    key's own, and empty ones.
-    """
+    """Columns that cannot be tracked in bulk: words, as categories are per key, and empty ones."""
     return [one.name for one in keyed.plans if one.kind not in KINDS or one.why == EMPTY]
 
 
 @final
 class BulkTracker:
-    """Learners and baselines of many keys, with the interface of one tracker.
+    """Models, intervals and baselines of many keys, with the interface of one tracker.
 
     Parameters
     ----------
     like
-        A tracker of the same table that has learned nothing: what was decided by the first rows.
+        A tracker of the same table that has learned nothing, with all that the first rows decided.
     """
 
     def __init__(self, like: KeyedTracker) -> None:
@@ -92,21 +81,32 @@ class BulkTracker:
         )
         self.fields, self.predictions = like.fields, like.predictions
         self.encoder = Encoder(like.plans, 0, False)
-        """One for all keys: numbers need no categories of their own.
-
-        Columns that appear late do not join.
-        """
+        """One for all keys, as numbers need no categories; columns that appear late do not join."""
         self.late: list[str] = []
-        """Those that have appeared."""
-        form = Form(self.encoder.width, like.settings.loss, like.settings.columns_of_lags)
-        threads = min(THREADS, len(os.sched_getaffinity(0)))
-        self.group, self._crew = Group(form, 1), Crew(form, threads)
-        self.known = KnownKeys(self.group)
-        self.bands = (
-            None if like.settings.level is None else BulkBands(like.settings.level, threads)
+        """Columns that have appeared late."""
+        settings = like.settings
+        model = KeyModel(
+            self.encoder.width,
+            settings.loss,
+            lags=settings.lags,
+            curves=settings.curves,
+            lag_columns=settings.columns_of_lags > 0,
+            level=settings.level,
         )
-        self.last_targets, self.totals = Growing(np.empty(0)), Growing(np.empty(0))
-        self.counts, self.sums = Growing(np.empty(0, dtype=np.int64)), Growing(np.empty((0, 3)))
+        self.table = KeyTable(model, threads=min(THREADS, len(os.sched_getaffinity(0))))
+        self._index = KeyIndex(self.table)
+        self.last_targets = GrowingArray(np.empty(0))
+        self.totals = GrowingArray(np.empty(0))
+        """Sum of the targets of each key."""
+        self.counts = GrowingArray(np.empty(0, dtype=np.int64))
+        """Rows that each key has learned."""
+        self.sums = GrowingArray(np.empty((0, 3)))
+        """Squared errors of each key: of the model, of the last value, of the mean."""
+        self.figures = GrowingArray(np.empty((0, len(FIGURES))))
+        """Sums over the intervals of each key (see ``band``)."""
+        self.apart = GrowingArray(np.empty(0, dtype=np.int64))
+        """1 for a key that had a row without a target since the last row that it learned, else 0.
+        """
         self._room = np.empty((0, self.encoder.width))
         self.rows = self.unlabelled = self.refused = self.last = 0
         self.numbering: NDArray[np.int64] | None = None
@@ -123,23 +123,20 @@ class BulkTracker:
 
     @property
     def at_once(self) -> int:
-        """Rows to be learned together.
-
-        Of a table that has just begun nobody knows how many keys it has.
-        """
-        rows = FEWER if 0 < len(self.group.places) < MANY_KEYS else AT_ONCE
-        return max(1, min(rows, ROOM // (8 * max(1, self.encoder.width))))
+        """Rows that are best learned together; many before the number of keys is known."""
+        rows = FEW_KEYS_BATCH_ROWS if 0 < len(self.table) < MANY_KEYS else BATCH_ROWS
+        return max(1, min(rows, MAX_BATCH_BYTES // (8 * max(1, self.encoder.width))))
 
     @property
     def started(self) -> bool:
         """Whether anything was learned."""
-        return bool(self.counts.all.any())
+        return bool(self.counts.rows.any())
 
     @property
     def effective_step_size(self) -> float:
         """Geometric mean over all keys; NaN before the first row."""
-        weights, steps = self.group.weights()
-        used = weights[self.counts.all > 0]
+        weights, steps = self.table.weights()
+        used = weights[self.counts.rows > 0]
         return float(np.exp((used @ np.log(steps)).mean())) if len(used) else math.nan
 
     def strange(self, batch: Any) -> dict[int, str]:
@@ -163,14 +160,17 @@ class BulkTracker:
         targets = np.ascontiguousarray(self.like.blank.contestants.targets(column))
         rows, whose = self._encoded(batch), self._numbers(batch)
         by_key = self._by_key(whose)
-        said, known, scored, bounds = self._play(whose, by_key, rows, targets)
+        said, known, scored, bounds = self._predict_and_learn(whose, by_key, rows, targets)
         errors = np.where(scored, (said - targets) ** 2, 0.0)
         running = self.predictions.running(errors, scored)
         columns = [
             pa.array(numbers if self.numbering is None else self.numbering[numbers - 1]),
             *(batch.column(field.name).cast(field.type) for field in self.fields),
             _masked(said, known),
-            *(_masked(end, known & np.isfinite(end)) for end in (bounds.T if self.bands else ())),
+            *(
+                _masked(end, known & np.isfinite(end))
+                for end in (bounds.T if self._has_bounds else ())
+            ),
             *(
                 _masked(values, there)
                 for values, there in ((targets, ~np.isnan(targets)), (errors, scored))
@@ -189,14 +189,16 @@ class BulkTracker:
             self._appeared(batch, columns[0]),
         )
 
+    @property
+    def _has_bounds(self) -> bool:
+        return self.settings.level is not None
+
     def _encoded(self, batch: Any) -> Matrix:
-        """Rows of numbers, in room that is used again: pages of new memory cost more than what
-        is written there.
-        """
+        """Encode rows into memory that is used again: new pages cost more than the encoding."""
         if len(batch) > len(self._room):
             self._room = np.empty((len(batch), self.encoder.width))
-        for first in range(0, len(batch), SLICE):
-            some = batch.slice(first, SLICE)
+        for first in range(0, len(batch), ENCODED_ROWS):
+            some = batch.slice(first, ENCODED_ROWS)
             self._room[first : first + len(some)] = self.encoder.encode(
                 some, np.empty((len(some), 0))
             ).rows
@@ -213,7 +215,7 @@ class BulkTracker:
         return places
 
     def _appeared(self, batch: Any, rows: Any) -> tuple[str, ...]:
-        """What to say of columns that were not there before."""
+        """Return a remark for each column that was not there before."""
         known = {self.settings.target, *self.late, *(one.name for one in self.plans)}
         found = [
             name
@@ -231,67 +233,94 @@ class BulkTracker:
         )
 
     def _numbers(self, batch: Any) -> Any:
-        """The number of each row's key; those that are new join."""
-        numbers = self.known.numbers([batch.column(name) for name in self.settings.key])
-        new = len(self.group.places) - len(self.counts)
-        for each in (self.last_targets, self.totals, self.counts, self.sums):
-            each.join_alike(new, 0)
-        if self.bands:
-            self.bands.join(new)
+        """The number of each row's key; new keys join."""
+        numbers = self._index.numbers([batch.column(name) for name in self.settings.key])
+        new = len(self.table) - len(self.counts)
+        for array in self.key_arrays().values():
+            array.extend(new, 0)
         return numbers
 
-    def _play(
+    def key_arrays(self) -> dict[str, GrowingArray]:
+        """Arrays with an entry for each key, by their names in a saved state."""
+        return {
+            "last": self.last_targets,
+            "totals": self.totals,
+            "counts": self.counts,
+            "sums": self.sums,
+            "figures": self.figures,
+            "apart": self.apart,
+        }
+
+    def _predict_and_learn(
         self, numbers: Any, by_key: Any, rows: Any, targets: Vector
     ) -> tuple[Vector, Any, Any, Matrix]:
-        """Predictions, which rows have one and which of these are judged, and the ends of their
-        intervals.
+        """Predict rows, and learn those that have a target.
 
-        Rows without a target are predicted by what their key knows by then: it takes turns where
-        they come in between.
+        Returns
+        -------
+        predictions, is_predicted, is_scored, bounds
+            Predictions, the rows that have one, the rows whose prediction is compared with a
+            target, and the ends of intervals, shape ``(T, 2)``.
         """
-        said, known, scored = (
-            np.zeros(len(rows)),
-            np.zeros(len(rows), dtype=bool),
-            np.zeros(len(rows), dtype=bool),
-        )
-        bounds, orders = np.full((len(rows), 2), np.nan), np.zeros(len(rows), dtype=np.int64)
-        for turn, learn in turns(numbers, by_key, ~np.isnan(targets)):
-            if learn and len(turn) == len(
-                rows
-            ):  # as they come: the rows of a key are in their order
-                said = self.group.play(numbers, orders, rows, targets, self._crew, turn)[:, 0]
-                known = scored = self._judged(numbers, said, targets)
-            elif learn:
-                who = numbers[turn]
-                said[turn] = self.group.play(numbers, orders, rows, targets, self._crew, turn)[
-                    turn, 0
-                ]
-                known[turn] = scored[turn] = self._judged(who, said[turn], targets[turn])
+        count = len(rows)
+        predictions, times = np.zeros(count), np.zeros(count, dtype=np.int64)
+        is_predicted, is_scored = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+        bounds = np.full((count, 2), np.nan)
+        for places, learns in learn_predict_waves(numbers, by_key, ~np.isnan(targets)):
+            keys = numbers[places]
+            if learns:
+                found = self.table.learn(numbers, times, rows, targets, places)
+                if len(places) == count:  # of all rows, in the order of the input
+                    predictions = found[:, 0]
+                    is_predicted = is_scored = self._scored(numbers, predictions, targets)
+                else:
+                    predictions[places] = found[places, 0]
+                    is_scored[places] = self._scored(keys, predictions[places], targets[places])
+                    is_predicted[places] = is_scored[places]
+                self.apart.rows[keys] = 0
             else:
-                known[turn] = self.counts.all[numbers[turn]] > 0
-                said[turn] = self.group.ask(numbers[turn], rows[turn])[:, 0]
-            if self.bands:
-                self.bands.say(numbers, said, targets, turn[known[turn]], bounds, learn=learn)
-        return said, known, scored, bounds
+                is_predicted[places] = self.counts.rows[keys] > 0
+                follows = self.apart.rows == 0
+                predictions[places] = self.table.predict(numbers, rows, places, follows)[places, 0]
+                self.apart.rows[keys[is_predicted[places]]] = 1
+            if self._has_bounds:
+                some = places[is_predicted[places]]
+                self._make_intervals(numbers, predictions, targets, some, bounds, learns)
+        return predictions, is_predicted, is_scored, bounds
 
-    def _judged(self, who: Any, said: Vector, targets: Vector) -> Any:
-        """Hold predictions against their targets and the baselines; which rows had one."""
-        from swordplay.tracking.bulk_kernel import (
-            judge,
-        )  # numba is imported with the first row
+    def _make_intervals(
+        self,
+        numbers: Any,
+        predictions: Vector,
+        targets: Vector,
+        places: Any,
+        bounds: Matrix,
+        learns: bool,
+    ) -> None:
+        """Write the intervals of the rows at some places; with ``learns`` their targets count."""
+        from swordplay.tracking.bulk_kernel import hold  # numba is imported with the first row
 
-        seen = np.empty(len(who), dtype=bool)
+        known = targets if learns else None
+        bounds[places] = self.table.intervals(numbers, predictions, known, places)[places]
+        if learns:
+            hold(numbers[places], targets[places], bounds[places], self.figures.rows)
+
+    def _scored(self, keys: Any, predictions: Vector, targets: Vector) -> Any:
+        """Add the errors of predictions and baselines; return which rows had a prediction."""
+        from swordplay.tracking.bulk_kernel import judge  # numba is imported with the first row
+
+        had_prediction = np.empty(len(keys), dtype=bool)
         judge(
-            who,
-            said,
+            keys,
+            predictions,
             targets,
-            self.last_targets.all,
-            self.totals.all,
-            self.counts.all,
-            self.sums.all,
-            seen,
+            self.last_targets.rows,
+            self.totals.rows,
+            self.counts.rows,
+            self.sums.rows,
+            had_prediction,
         )
-        return seen
+        return had_prediction
 
     # ------------------------------------------------------------------ what there is to tell
 
@@ -303,18 +332,18 @@ class BulkTracker:
     def trackers(self) -> list[Key]:
         """All keys in the order in which they appeared.
 
-        One column alone is kept without the tuple around it: it takes less.
+        The table holds the keys of a single column without tuples, which take less memory.
         """
         return (
-            list(self.group.places)
+            list(self.table.numbers)
             if len(self.settings.key) > 1
-            else [(value,) for value in self.group.places]
+            else [(value,) for value in self.table.numbers]
         )
 
     def lines(self) -> Lines:
         """How every key went that has a prediction."""
-        rows, some = self.counts.all - 1, np.flatnonzero(self.counts.all > 1)
-        roots = np.sqrt(self.sums.all[some] / rows[some, None])
+        rows, some = self.counts.rows - 1, np.flatnonzero(self.counts.rows > 1)
+        roots = np.sqrt(self.sums.rows[some] / rows[some, None])
         keys = self.trackers
         return Lines(
             keys if len(some) == len(keys) else [keys[k] for k in some],
@@ -325,10 +354,10 @@ class BulkTracker:
 
     def errors(self) -> tuple[dict[str, float], float]:
         """RMSE over all keys; there is no single best step size."""
-        rows = int(np.maximum(self.counts.all - 1, 0).sum())
+        rows = int(np.maximum(self.counts.rows - 1, 0).sum())
         if not rows:
             return {}, math.nan
-        sums = [math.fsum(each) for each in self.sums.all.T.tolist()]
+        sums = [math.fsum(each) for each in self.sums.rows.T.tolist()]
         return {
             name: math.sqrt(each / rows)
             for name, each in zip(ValueContestants.names, sums, strict=True)
@@ -336,10 +365,10 @@ class BulkTracker:
 
     def intervals(self) -> Intervals | None:
         """How the intervals of all keys did together; None where there are none."""
-        rows = int(np.maximum(self.counts.all - 1, 0).sum())
-        if self.bands is None or not rows:
+        rows = int(np.maximum(self.counts.rows - 1, 0).sum())
+        if not self._has_bounds or not rows:
             return None
-        sums = (math.fsum(each) for each in self.bands.figures.all.T.tolist())
+        sums = (math.fsum(each) for each in self.figures.rows.T.tolist())
         return intervals_of(self.settings.level, rows, dict(zip(FIGURES, sums, strict=True)))
 
     def story(self, source: str, *, refused: int = 0, seconds: float = 0.0) -> KeyedStory:

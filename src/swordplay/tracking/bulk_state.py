@@ -20,7 +20,7 @@ from swordplay.core.state import (
 )
 from swordplay.core.types import State
 from swordplay.estimators.model_settings import LARGEST
-from swordplay.tracking.known_keys import read_keys
+from swordplay.tracking.key_index import read_keys
 from swordplay.tracking.ranges import SUM, TOTAL
 
 if TYPE_CHECKING:
@@ -43,12 +43,8 @@ def written(tracker: BulkTracker) -> State:
             {
                 "keys": json.dumps(tracker.trackers),
                 "late": json.dumps(tracker.late),
-                "group": np.frombuffer(tracker.group.dumps(), dtype=np.uint8),
-                "last": tracker.last_targets.all.copy(),
-                "totals": tracker.totals.all.copy(),
-                "counts": tracker.counts.all.copy(),
-                "sums": tracker.sums.all.copy(),
-                **({} if tracker.bands is None else add_prefix("bands", tracker.bands.state())),
+                "table": np.frombuffer(tracker.table.to_bytes(), dtype=np.uint8),
+                **{name: array.rows.copy() for name, array in tracker.key_arrays().items()},
             },
         ),
     }
@@ -65,29 +61,23 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     bulk = strip_prefix("bulk", saved)
     keys = read_keys(bulk["keys"], tracker.settings.key, MOST_KEYS, tracker.fields)
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
-    tracker.group.loads([(names, entry_bytes("bulk.group", bulk["group"]))])
-    held = {
-        "last": tracker.last_targets,
-        "totals": tracker.totals,
-        "counts": tracker.counts,
-        "sums": tracker.sums,
-    }
+    tracker.table.from_bytes([(names, entry_bytes("bulk.table", bulk["table"]))])
     ranges = {
         "last": Field(-LARGEST, LARGEST),
         "totals": TOTAL,
         "counts": ROW_COUNT,
         "sums": SUM,
+        "figures": SUM,
+        "apart": Field(0.0, 1.0, whole=True),
     }
-    for name, room in held.items():
+    for name, array in tracker.key_arrays().items():
         values = np.asarray(bulk[name])
-        if values.shape != (len(keys), *room.all.shape[1:]) or np.isnan(values).any():
+        if values.shape != (len(keys), *array.rows.shape[1:]) or np.isnan(values).any():
             raise damaged(f"the {name} of the keys have shape {values.shape}")
         check(name, values, ranges[name])
-        room.join(values.astype(room.all.dtype))
-    if (np.abs(tracker.totals.all) > LARGEST * tracker.counts.all * (1.0 + SLACK)).any():
+        array.extend(len(keys), values.astype(array.rows.dtype))
+    if (np.abs(tracker.totals.rows) > LARGEST * tracker.counts.rows * (1.0 + SLACK)).any():
         raise damaged("the totals of the keys are more than their rows can have")
-    if tracker.bands is not None:
-        tracker.bands.load_state(strip_prefix("bands", bulk), len(keys))
     for name in COUNTS:
         check_number(name, saved[name], ROW_COUNT)
         setattr(tracker, name, int(saved[name]))

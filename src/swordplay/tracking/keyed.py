@@ -23,8 +23,8 @@ from swordplay.tables.errors import nearest
 from swordplay.tracking import carried, keyed_story
 from swordplay.tracking.date_order import OrderRemark, from_json, order_remarks, to_json
 from swordplay.tracking.errors import TrackingError
+from swordplay.tracking.key_index import read_keys
 from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
-from swordplay.tracking.known_keys import read_keys
 from swordplay.tracking.packing import pack, unpack
 from swordplay.tracking.predictions import Predictions
 from swordplay.tracking.settings import Settings

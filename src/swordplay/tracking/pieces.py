@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from swordplay.tables import Batch, Position, Refusal, TableError
 from swordplay.tables.table import not_resumable
-from swordplay.tracking.bulk import AT_ONCE, BulkTracker
+from swordplay.tracking.bulk import BATCH_ROWS, BulkTracker
 from swordplay.tracking.first_rows import concat_batches
 from swordplay.tracking.trackers import AnyTracker
 
@@ -68,7 +68,7 @@ def at_once(tracker: AnyTracker, save_every: int | None) -> int:
 
     A run is saved where it was said to be, and not later.
     """
-    return min(tracker.at_once, save_every or AT_ONCE) if isinstance(tracker, BulkTracker) else 1
+    return min(tracker.at_once, save_every or BATCH_ROWS) if isinstance(tracker, BulkTracker) else 1
 
 
 def at_most(tracker: AnyTracker, save_every: int | None) -> int:

@@ -90,12 +90,8 @@ class Settings(NamedTuple):
 
     @property
     def model(self) -> dict[str, Any]:
-        """What the model is told of lags and curves; one of many keys is a first-order one."""
-        return (
-            {"lags": 0, "curves": None}
-            if self.key
-            else {"lags": AUTO if self.lags == AUTO else 0, "curves": self.curves}
-        )
+        """Lags and curves of the model; a number of lags are columns of the table instead."""
+        return {"lags": AUTO if self.lags == AUTO else 0, "curves": self.curves}
 
     @property
     def read(self) -> tuple[str, ...] | None:

@@ -1,4 +1,4 @@
-"""Keys of rows by their numbers, all of a batch at once."""
+"""The number of each row's key, looked up for a whole batch at once."""
 
 from __future__ import annotations
 
@@ -11,58 +11,57 @@ import pyarrow.compute as pc
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import OneOf, damaged, fits_json, read_json
-from swordplay.keyed.group import Group
+from swordplay.keyed.key_table import KeyTable
 from swordplay.tables.categories import codes_of
 from swordplay.tracking.carried import arrow_type
 from swordplay.tracking.task import LABELS
 
 
 @final
-class KnownKeys:
-    """The keys of a group, looked up by Arrow where they are one column of words: Python strings
-    take longer.
+class KeyIndex:
+    """Looks up the numbers of keys in a table, to which new keys are added.
+
+    Keys in one column of text are looked up by Arrow, without making Python strings.
 
     Parameters
     ----------
-    group
-        Whose keys they are; those that are new join it.
+    table
+        The table.
     """
 
-    def __init__(self, group: Group) -> None:
-        self._group = group
+    def __init__(self, table: KeyTable) -> None:
+        self._table = table
         self._words = pa.array([], pa.string())
-        """By their numbers, as far as they were looked up."""
+        """Keys by their numbers, as far as they were looked up."""
 
     def numbers(self, columns: Sequence[Any]) -> Any:
-        """The number of each row's key, shape ``(T,)``; keys come in one column or several."""
+        """Return the number of each row's key, shape ``(T,)``, from the columns of the keys."""
         if len(columns) == 1 and pa.types.is_string(columns[0].type) and not columns[0].null_count:
-            return self._of_words(columns[0])
+            return self._numbers_of_words(columns[0])
         coded = [codes_of(column) for column in columns]
         whole, keys = coded[0]
         if len(coded) > 1 or (whole < 0).any():
             whole, keys = combined(coded)
-        return self._group.admit(keys)[whole]
+        return self._table.add(keys)[whole]
 
-    def _of_words(self, column: Any) -> Any:
-        if len(self._words) < len(
-            self._group.places
-        ):  # the run goes on, or some were missing and joined in another way
-            self._words = pa.array(list(self._group.places), pa.string())
+    def _numbers_of_words(self, column: Any) -> Any:
+        if len(self._words) < len(self._table):
+            # After a resumed run, or a batch in which keys were missing.
+            self._words = pa.array(list(self._table.numbers), pa.string())
         found = pc.index_in(column, value_set=self._words)
         if found.null_count:
             new = column.filter(found.is_null()).unique()  # in the order in which they appear
-            self._group.admit(new.to_pylist())
+            self._table.add(new.to_pylist())
             self._words = pa.concat_arrays([self._words, new])
             found = pc.index_in(column, value_set=self._words)
         return found.to_numpy().astype(np.int64)
 
 
 def combined(coded: list[tuple[Any, list[Any]]]) -> tuple[Any, list[Any]]:
-    """The place of each row's key among the different ones, which come in the order in which they
-    appear; and these.
+    """Return the place of each row's key among the different keys, and these.
 
-    A key of one column is its value, one of several a tuple; None stands for a value that is
-    missing.
+    The keys come in the order in which they appear. A key of one column is its value, one of
+    several a tuple; None stands for a missing value.
     """
     whole = np.zeros(len(coded[0][0]), np.int64)
     for codes, values in coded:

@@ -1,4 +1,4 @@
-"""One learner for each key of a Spark frame, for streams and for tables."""
+"""``track_stream``, ``track_table`` and ``learn_table``: a model for each key of a Spark frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from typing import Any
 from pyspark.sql import functions, types
 
 from swordplay.core import arguments, extras
-from swordplay.estimators.model_settings import LossName, regression_loss
+from swordplay.estimators.model_settings import (
+    AUTO,
+    LossName,
+    checked_curves,
+    checked_lags,
+    regression_loss,
+)
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Plan, frozen_settings
@@ -28,7 +34,7 @@ from swordplay.spark.processors import (
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-MOST_BUCKETS = 1 << 20
+MAX_BUCKETS = 1 << 20
 WATERMARK = "spark.watermarkDelayMs"
 """Entry of a column's metadata in which Spark keeps the delay of its watermark."""
 
@@ -42,7 +48,8 @@ def track_stream(
     order: str,
     loss: LossName = "squared",
     classes: Sequence[Any] | None = None,
-    lags: int = 0,
+    lags: int | str = AUTO,
+    curves: str | None = AUTO,
     level: float | None = 0.9,
     keep: Sequence[str] = (),
     start: Any = None,
@@ -50,9 +57,9 @@ def track_stream(
     forget: int | timedelta | None = None,
     delay: int | timedelta = 0,
 ) -> Any:
-    """Predict every row of a stream by the learner of its key, then learn from the row.
+    """Predict every row of a stream by the model of its key, then learn from the row.
 
-    The learners are those of ``swordplay.sklearn``. Their state is kept in Spark's state store: a
+    The models are those of ``swordplay.sklearn``. Their state is kept in Spark's state store: a
     query that was killed continues from its checkpoint, processes each row exactly once and gives
     the same numbers.
 
@@ -61,7 +68,7 @@ def track_stream(
     df
         A streaming frame.
     key
-        Column, or several columns, for each of whose values there is a learner: strings, whole
+        Column, or several columns, each of whose values has a model of its own: strings, whole
         numbers, booleans or dates.
     features
         Columns of numbers, d of them.
@@ -77,8 +84,9 @@ def track_stream(
     classes
         All labels of a classification. ``prediction`` is then the most probable label, and
         ``probabilities`` an array.
-    lags
-        Number of last targets of the key that are features beside the columns.
+    lags, curves
+        As in :class:`swordplay.sklearn.SwordRegressor`. ``lags=0, curves=None`` is the cheap form:
+        linear models of first order, with a third of the state.
     level
         Share of the targets that the intervals of numbers shall hold (``lower`` and ``upper``);
         None for no intervals.
@@ -105,7 +113,7 @@ def track_stream(
     A streaming frame with the columns key, order, target, ``prediction``, ``lower`` and ``upper``
     (of numbers; null where the interval has no ends, as in the first five rows of a key) and
     ``error``. A row that cannot be learned has a reason in ``error`` and no prediction, and does
-    not change its key's learner.
+    not change the model of its key.
     """
     if not getattr(df, "isStreaming", False):
         raise ValueError(
@@ -117,6 +125,7 @@ def track_stream(
         columns,
         loss=loss,
         lags=lags,
+        curves=curves,
         level=level,
         buckets=buckets,
         forget=forget,
@@ -152,7 +161,8 @@ def track_table(
     order: str,
     loss: LossName = "squared",
     classes: Sequence[Any] | None = None,
-    lags: int = 0,
+    lags: int | str = AUTO,
+    curves: str | None = AUTO,
     level: float | None = 0.9,
     keep: Sequence[str] = (),
 ) -> Any:
@@ -172,8 +182,9 @@ def track_table(
     classes
         All labels of a classification. ``prediction`` is then the most probable label, and
         ``probabilities`` an array.
-    lags
-        Number of last targets of the key that are features beside the columns.
+    lags, curves
+        As in :class:`swordplay.sklearn.SwordRegressor`. ``lags=0, curves=None`` is the cheap form:
+        linear models of first order, with a third of the state.
     level
         Share of the targets that the intervals of numbers shall hold (``lower`` and ``upper``);
         None for no intervals.
@@ -187,7 +198,7 @@ def track_table(
     """
     _require_table("track_table", df)
     columns = Columns(df, key, features, target, order, labels(classes), keep)
-    plan = _plan(columns, loss=loss, lags=lags, level=level)
+    plan = _plan(columns, loss=loss, lags=lags, curves=curves, level=level)
     rows = _sorted_rows(df, columns, plan)
     return rows.mapInArrow(predict_sorted(plan), _answers(plan)).select(
         *columns.outwards(intervals=plan.level is not None)
@@ -203,10 +214,11 @@ def learn_table(
     order: str,
     loss: LossName = "squared",
     classes: Sequence[Any] | None = None,
-    lags: int = 0,
+    lags: int | str = AUTO,
+    curves: str | None = AUTO,
     level: float | None = 0.9,
 ) -> Any:
-    """Learn all rows of a table and return the learner of each key, to start a stream with.
+    """Learn all rows of a table and return the model of each key, to start a stream with.
 
     Give the result to :func:`track_stream` as ``start``. Save it if the stream is to be started
     more than once:
@@ -223,20 +235,21 @@ def learn_table(
     classes
         All labels of a classification. ``prediction`` is then the most probable label, and
         ``probabilities`` an array.
-    lags
-        Number of last targets of the key that are features beside the columns.
+    lags, curves
+        As in :class:`swordplay.sklearn.SwordRegressor`. ``lags=0, curves=None`` is the cheap form:
+        linear models of first order, with a third of the state.
     level
         Share of the targets that the intervals of numbers shall hold (``lower`` and ``upper``);
         None for no intervals.
 
     Returns
     -------
-    A frame with a row for each key: ``key`` as text, and ``fmt`` and ``blob``, its learner, which
+    A frame with a row for each key: ``key`` as text, and ``fmt`` and ``blob``, its model, which
     ``open_state`` opens.
     """
     _require_table("learn_table", df)
     columns = Columns(df, key, features, target, order, labels(classes))
-    plan = _plan(columns, loss=loss, lags=lags, level=level).portable()
+    plan = _plan(columns, loss=loss, lags=lags, curves=curves, level=level).portable()
     states = _sorted_rows(df, columns, plan).mapInArrow(learn_sorted(plan), STATE_SCHEMA)
     return states.select(
         "key", "fmt", functions.col("blob").alias("blob", metadata=settings_metadata(plan))
@@ -261,7 +274,8 @@ def _plan(
     columns: Columns,
     *,
     loss: str,
-    lags: int,
+    lags: int | str,
+    curves: str | None,
     level: float | None,
     buckets: int = 1,
     forget: int | timedelta | None = None,
@@ -270,26 +284,27 @@ def _plan(
 ) -> Plan:
     """Check the options of a query and return its plan."""
     buckets = arguments.integer("buckets", buckets)
-    if buckets > MOST_BUCKETS:
+    if buckets > MAX_BUCKETS:
         raise ValueError(
-            f"buckets must be at most {MOST_BUCKETS}, got {buckets}. Some hundred keys in each "
+            f"buckets must be at most {MAX_BUCKETS}, got {buckets}. Some hundred keys in each "
             "are a good number."
         )
     checked_loss = regression_loss(loss)
-    lags = arguments.integer("lags", lags, least=0)
+    lags, curves = checked_lags(lags), checked_curves(curves)
     used_loss: LossName = "logistic" if columns.classes else checked_loss
     return Plan(
         features=columns.features,
         loss=used_loss,
         classes=len(columns.classes or ()),
         lags=lags,
+        curves=curves,
         buckets=buckets,
-        frozen=frozen_settings(columns, used_loss, lags, buckets),
+        frozen=frozen_settings(columns, used_loss, lags, curves, buckets),
         level=None if columns.classes else _level(level),
         keeps=bool(columns.keep),
         forget=None if forget is None else _span("forget", forget, columns),
         delay=_span("delay", delay, columns),
-        begun=has_start,
+        has_start=has_start,
     )
 
 

@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from swordplay.late import LateModel
-from swordplay.late import anchor as room
+from swordplay.late import LateModel, frozen_copy
+from swordplay.late.frozen_copy import FrozenSums
 from tolerances import TWIN
 
 ROWS, HISTORY, DELAY = 64, 25, 6
@@ -19,7 +19,7 @@ ROWS, HISTORY, DELAY = 64, 25, 6
 @pytest.fixture(autouse=True)
 def _early(monkeypatch):
     """A model that has learned 20 answers is worth keeping."""
-    monkeypatch.setattr(room, "FEWEST", 20)
+    monkeypatch.setattr(frozen_copy, "MIN_TOLD", 20)
 
 
 def rows(task):
@@ -64,7 +64,7 @@ late, is told before it.
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_the_share_of_who_goes_on_learning_is_learned_by_slopes(task, monkeypatch):
-    monkeypatch.setattr(room, "LET_GO", 1e9)  # it stays, however far behind
+    monkeypatch.setattr(frozen_copy, "DROP_EXPONENT", 1e9)  # it stays, however far behind
     xs, ys = rows(task)
     _, tickets = played(LateModel(task), xs, ys)
     own, frozen = apart(task, xs, ys)
@@ -101,7 +101,7 @@ def apart(task, xs, ys):
     that comes late.
     """
     alone, stopped = LateModel(task), LateModel(task)
-    alone._anchors.taken = True
+    alone._was_copied = True
     own = played(alone, xs, ys)[1]
     for x, y in zip(xs[: HISTORY + 1], ys, strict=False):
         stopped.tell(stopped.ask(x), y)
@@ -119,22 +119,20 @@ def mean(own, frozen, share):
 
 
 def test_shares_by_hand():
-    one = LateModel("regression")._asks
-    for pull, spread, learner in (
+    for slope_sum, slope_squares, live_share in (
         (0.0, 0.0, 0.0),
         (-3.0, 1.0, 0.0),
         (1.0, 1.0, 0.25 * math.exp(0.5)),
         (2.0, 1.0, 1.0),
     ):
-        assert room.Anchor(one, 0, pull=pull, spread=spread).share == pytest.approx(
-            1.0 - learner, abs=1e-15
-        )
-    assert room.Anchor(one, 0, pull=1e9, spread=1.0).share == 0.0  # and nothing overflows
-    anchor = room.Anchor(one, 0)
-    # Two answers: errors of both, and slopes; 0 and 3 answers came between.
-    assert anchor.judge(np.array([[4.0, 1.0, 0.5], [1.0, 2.0, -2.0]]), np.array([0.0, 3.0]))
-    assert (anchor.lead, anchor.energy) == (3.0 - 1.0, 0.5 * 9.0 + 3.5 * 1.0)
-    assert (anchor.pull, anchor.spread) == (0.5 - 2.0, 0.25 + 7.0 * 4.0)
+        sums = FrozenSums(0, slope_sum=slope_sum, slope_squares=slope_squares)
+        assert sums.share == pytest.approx(1.0 - live_share, abs=1e-15)
+    assert FrozenSums(0, slope_sum=1e9, slope_squares=1.0).share == 0.0  # and nothing overflows
+    # Two targets: differences of the losses, and slopes; 0 and 3 targets came between.
+    sums = FrozenSums(7).add(np.array([3.0, -1.0]), np.array([0.5, -2.0]), np.array([0.0, 3.0]))
+    assert (sums.told, sums.loss_difference) == (7, 3.0 - 1.0)
+    assert sums.squared_differences == 0.5 * 9.0 + 3.5 * 1.0
+    assert (sums.slope_sum, sums.slope_squares) == (0.5 - 2.0, 0.25 + 7.0 * 4.0)
 
 
 def values(ticket):
@@ -157,7 +155,8 @@ def test_blocks_saves_and_loads_change_nothing(task):
     xs, ys = rows(task)
     one, many = played(LateModel(task), xs, ys, save=True), played(LateModel(task), xs, ys)
     assert one[1] == many[1]
-    assert one[0]._anchors.now.lead == many[0]._anchors.now.lead != 0.0
+    assert one[0]._frozen.sums == many[0]._frozen.sums
+    assert one[0]._frozen.sums.loss_difference != 0.0
     # Those that are told together: the anchor is the model before the first of them that is late.
     three, by_three = (
         played(LateModel(task), xs, ys, block=3),
@@ -172,7 +171,7 @@ def test_blocks_saves_and_loads_change_nothing(task):
     for ticket, y in zip(rest, truths, strict=True):
         single.tell(ticket, y)
     block.tell_many(rest, truths)
-    assert single._anchors.now.told == block._anchors.now.told == HISTORY + 1
+    assert single._frozen.sums.told == block._frozen.sums.told == HISTORY + 1
     assert single.ask(xs[0]) == block.ask(xs[0])
 
 
@@ -181,21 +180,23 @@ def test_a_model_that_is_told_at_once_or_has_learned_little_has_none(monkeypatch
     model = LateModel("regression")
     for x, y in zip(xs, ys, strict=True):
         model.tell(model.ask(x), y)
-    assert not model._anchors.taken
-    monkeypatch.setattr(room, "FEWEST", ROWS + 1)
-    assert not played(LateModel("regression"), xs, ys)[0]._anchors.taken
+    assert not model._was_copied
+    monkeypatch.setattr(frozen_copy, "MIN_TOLD", ROWS + 1)
+    assert not played(LateModel("regression"), xs, ys)[0]._was_copied
 
 
 def test_it_is_let_go_when_it_has_nothing_to_say_and_does_not_come_back(monkeypatch):
-    monkeypatch.setattr(room, "LET_GO", 0.0)  # as soon as the model is ahead by anything
+    monkeypatch.setattr(
+        frozen_copy, "DROP_EXPONENT", 0.0
+    )  # as soon as the model is ahead by anything
     xs, ys = rows("regression")
     model, _ = played(LateModel("regression"), xs, ys)
-    assert model._anchors.now is None
-    assert model._anchors.taken
+    assert model._frozen is None
+    assert model._was_copied
     assert "frozen" not in model.summary()
     again = LateModel.from_state(model.state())
     again.tell_many(list(again.pending), ys[-DELAY:])
-    assert again._anchors.now is None
+    assert again._frozen is None
 
 
 def test_damaged_files_are_refused():
@@ -204,30 +205,29 @@ def test_damaged_files_are_refused():
     state = model.state()
     assert "itself as of answer 26" in model.summary()
     wrong = {
-        "anchor.energy": -1.0,
-        "anchor.told": 0.5,
-        "anchor.lead": math.nan,
-        "pending.sided": [1, 1],
+        "frozen.squared_differences": -1.0,
+        "frozen.told": 0.5,
+        "frozen.loss_difference": math.nan,
+        "pending.blocks.0.frozen": np.ones((DELAY, 2, 2)),
     }
-    for name, value in (wrong | {"anchor.pull": math.inf, "anchor.spread": -1.0}).items():
+    for name, value in (
+        wrong | {"frozen.slope_sum": math.inf, "frozen.slope_squares": -1.0}
+    ).items():
         with pytest.raises(ValueError, match="not one of a LateModel"):
             LateModel.from_state(state | {name: value})
 
 
-def test_it_is_over_where_its_share_falls_below_a_thousandth():
-    energy = 7.0
-    edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(
-        energy / (2.0 * math.log(10.0))
-    )  # exponential weights of 0.001, by hand
-    one = LateModel("regression")._asks
-    nothing, now = np.zeros((1, 3)), np.zeros(1)
+def test_it_is_dropped_when_its_weight_falls_below_a_thousandth():
+    squares = 7.0
+    # exponential weights of 0.001, by hand
+    edge = -math.log(0.9 * 999.0 / 0.1) * math.sqrt(squares / (2.0 * math.log(10.0)))
+    nothing = np.zeros(1)
     stays = [
-        room.Anchor(one, 0, edge * factor, energy).judge(nothing, now)
+        FrozenSums(0, edge * factor, squares).add(nothing, nothing, nothing) is not None
         for factor in (0.999, 1.001, -1.001)
     ]
     assert stays == [True, False, True]
-    back = np.array(
-        [[0.0, 0.002 * -edge, 0.0], [10.0 * -edge, 0.0, 0.0]]
-    )  # over the edge, and back
-    assert not room.Anchor(one, 0, 0.999 * edge, energy).judge(back, np.zeros(2))
-    assert room.Anchor(one, 0, 0.999 * edge, energy).judge(back[1:], np.zeros(1))
+    differences = np.array([0.002 * edge, -10.0 * edge])  # over the edge, and back
+    sums = FrozenSums(0, 0.999 * edge, squares)
+    assert sums.add(differences, np.zeros(2), np.zeros(2)) is None
+    assert sums.add(differences[1:], nothing, nothing) is not None

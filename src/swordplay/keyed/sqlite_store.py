@@ -1,10 +1,9 @@
-"""A folder that holds the state of many keys, each readable without the others: whole or as it was,
-whenever one is killed.
+"""``SqliteStore``: the states of many keys in a folder, each readable without the others.
 
-One file of SQLite: pages, an index of the keys, and transactions that are rolled back after a crash
-are what it is known for. A row is a key, when it learned last, its state, and a checksum of all of
-these; a table beside holds what all keys share. A save is one transaction, which writes the keys
-that have learned since the last one and nothing else.
+The folder holds one SQLite file. A row of its table is a key, the time when it learned last, its
+state, and a checksum of these three; a second table holds what all keys share. A save is one
+transaction, which writes the keys that have learned since the last save and nothing else: killed at
+any moment, the folder holds what it held before or all of the new.
 """
 
 from __future__ import annotations
@@ -22,24 +21,26 @@ from swordplay.core.checkpoint import CheckpointError, CheckpointMissing
 
 FILE = "keys.sqlite"
 FORMAT = 1
-"""Version of what is written."""
-PAGE = 512
-"""Bytes of a page, the fewest there may be: a state of some thousand bytes fills its pages and
-shares hardly any, so that the
-least is written again, once to the journal and once to the file."""
-PATIENCE = 60.0
-"""Seconds to wait for somebody else who is saving."""
-EVER = -(2**63)
+"""Version of the file."""
+PAGE_BYTES = 512
+"""The smallest page of SQLite: states of some thousand bytes share hardly any page, so that a save
+writes little beside the keys that have learned, once to the journal and once to the file."""
+BUSY_SECONDS = 60.0
+"""How long to wait for another process that is saving."""
+ALWAYS = -(2**63)
 """The time before all times."""
+SAMPLE = 100
+"""Keys whose longest state tells how large states are."""
 Key = str | int
-TABLES = f"""
-PRAGMA user_version = {FORMAT};
-CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-CREATE TABLE keys (key PRIMARY KEY NOT NULL, seen INTEGER NOT NULL, sum INTEGER NOT NULL, state BLOB NOT NULL);
-"""  # noqa: E501
+TABLES = (
+    f"PRAGMA user_version = {FORMAT}",
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
+    "CREATE TABLE keys (key PRIMARY KEY NOT NULL, seen INTEGER NOT NULL, sum INTEGER NOT NULL, "
+    "state BLOB NOT NULL)",
+)
 
 
-class Row(NamedTuple):
+class StoredKey(NamedTuple):
     """One key."""
 
     key: Key
@@ -49,23 +50,23 @@ class Row(NamedTuple):
 
 
 @final
-class Folder:
+class SqliteStore:
     """The keys in a folder, and what they share.
 
     Parameters
     ----------
     path
-        Of the folder.
+        The folder.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
         self.file = os.path.join(self.path, FILE)
-        self.stamp = ""
-        """Changes with every save: by it one knows that somebody else has saved since."""
+        self.version_tag = ""
+        """Changes with every save, so that a save by another process is noticed."""
 
     def open(self) -> dict[str, bytes]:
-        """What the keys share, by name.
+        """Return what the keys share, by name.
 
         Raises
         ------
@@ -74,118 +75,124 @@ class Folder:
         """
         with self._reading() as base:
             about = dict(base.execute("SELECT name, value FROM about"))
-        self.stamp = about.pop("stamp", b"").decode()
+        self.version_tag = about.pop("stamp", b"").decode()
         return about
 
-    def read(self, keys: Iterable[Key]) -> Iterator[Row]:
-        """The states of those keys that are there."""
+    def read(self, keys: Iterable[Key]) -> Iterator[StoredKey]:
+        """Read the states of those of these keys that are in the folder."""
         with self._reading() as base:
-            self._require_stamp(base)
+            self._require_version_tag(base)
             for key in keys:
                 for row in base.execute(
                     "SELECT key, seen, sum, state FROM keys WHERE key = ?", (key,)
                 ):
                     yield self._checked(*row)
 
-    def read_all(self) -> Iterator[Row]:
-        """The states of all keys, those first that joined first."""
+    def read_all(self) -> Iterator[StoredKey]:
+        """Read the states of all keys, in the order in which they joined."""
         with self._reading() as base:
-            self._require_stamp(base)
+            self._require_version_tag(base)
             for row in base.execute("SELECT key, seen, sum, state FROM keys ORDER BY rowid"):
                 yield self._checked(*row)
 
-    def first(self, count: int) -> tuple[int, list[Row]]:
-        """Bytes of the longest state of the first hundred (0 if there is none), and those of the
-        first few that are whole.
+    def sample(self, count: int) -> tuple[int, list[StoredKey]]:
+        """Read some keys, to check what the folder says about all of them.
+
+        Returns
+        -------
+        longest
+            Bytes of the longest of ``SAMPLE`` states; 0 if there is none.
+        keys
+            Those of the first ``count`` keys that are not damaged.
         """
         with self._reading() as base:
-            # The length within, or the states themselves would be read.
+            # The lengths are computed by SQLite: the states themselves are not read.
             (longest,) = base.execute(
-                "SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT 100)"
+                f"SELECT max(size) FROM (SELECT length(state) AS size FROM keys LIMIT {SAMPLE})"
             ).fetchone()
             found = base.execute(
                 "SELECT key, seen, sum, state FROM keys LIMIT ?", (count,)
             ).fetchall()
         rows = [
-            (Row(key, seen, state), checksum)
+            (StoredKey(key, seen, state), checksum)
             for key, seen, checksum, state in found
-            if _is_row(key, seen, state)
+            if _has_types(key, seen, state)
         ]
-        return int(longest or 0), [row for row, checksum in rows if _sum(row) == checksum]
+        return int(longest or 0), [row for row, checksum in rows if _checksum(row) == checksum]
 
-    def names(self, since: int) -> list[Key]:
-        """Keys that have learned at this time or later, those first that joined first.
-
-        Their states are not read.
-        """
+    def keys(self, since: int) -> list[Key]:
+        """The keys that have learned at this time or later, in the order in which they joined."""
         with self._reading() as base:
-            self._require_stamp(base)
-            # The index of the keys has the number of the row too: the table itself is read only
-            # where times matter.
+            self._require_version_tag(base)
+            # The index over the keys holds the row numbers, too: the table is read only where
+            # times matter.
             found = base.execute(
-                "SELECT rowid, key FROM keys" + ("" if since == EVER else f" WHERE seen >= {since}")
+                "SELECT rowid, key FROM keys"
+                + ("" if since == ALWAYS else f" WHERE seen >= {since}")
             )
             return [key for _, key in sorted(found)]
 
-    def write(self, about: Mapping[str, bytes], rows: Iterable[Row], *, since: int | None) -> None:
-        """Save rows in one transaction: all of them, or none.
+    def write(
+        self, about: Mapping[str, bytes], rows: Iterable[StoredKey], *, since: int | None
+    ) -> None:
+        """Save keys in one transaction: all of them, or none.
 
         Parameters
         ----------
         about
             What the keys share.
         rows
-            Keys that are new or have learned; they take the place of their earlier states.
+            Keys that are new or have learned; they replace their earlier states.
         since
-            Keys that have not learned since are forgotten; none if ``EVER``. None to forget all:
-            they are somebody else's.
+            Keys that have learned nothing since are deleted; none if ``ALWAYS``. None deletes all,
+            which are those of another program.
         """
-        os.makedirs(self.path, mode=0o700, exist_ok=True)  # states hold what they learned from
-        with contextlib.suppress(OSError):  # it is there, or SQLite says what is wrong
+        os.makedirs(self.path, mode=0o700, exist_ok=True)  # states contain data of the rows
+        with contextlib.suppress(OSError):  # if the file exists; SQLite reports all other reasons
             os.close(os.open(self.file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        stamp = secrets.token_hex(8)
+        version_tag = secrets.token_hex(8)
         with self._connected(f"file:{_quoted(self.file)}?mode=rwc") as base:
-            base.execute(f"PRAGMA page_size = {PAGE}")
+            base.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             base.execute("PRAGMA synchronous = FULL")
             base.execute("BEGIN IMMEDIATE")
             try:
-                if not self._is_made(base):
-                    for statement in TABLES.strip().split(";\n"):
+                if not self._has_tables(base):
+                    for statement in TABLES:
                         base.execute(statement)
                 elif since is not None:
-                    self._require_stamp(base)
+                    self._require_version_tag(base)
                 if since is None:
                     base.execute("DELETE FROM keys")
                     base.execute("DELETE FROM about")
-                elif since != EVER:
+                elif since != ALWAYS:
                     base.execute("DELETE FROM keys WHERE seen < ?", (since,))
                 base.executemany(
                     "INSERT INTO keys VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET seen = "
                     "excluded.seen, sum = excluded.sum, state = excluded.state",
-                    ((row.key, row.seen, _sum(row), row.state) for row in rows),
+                    ((row.key, row.seen, _checksum(row), row.state) for row in rows),
                 )
-                shared = {**about, "stamp": stamp.encode()}
+                shared = {**about, "stamp": version_tag.encode()}
                 base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", shared.items())
                 base.execute("COMMIT")
             except BaseException:
                 base.execute("ROLLBACK")
                 raise
-        self.stamp = stamp
+        self.version_tag = version_tag
 
-    def _require_stamp(self, base: sqlite3.Connection) -> None:
+    def _require_version_tag(self, base: sqlite3.Connection) -> None:
         found = base.execute("SELECT value FROM about WHERE name = 'stamp'").fetchone()
-        if found is None or found[0].decode() != self.stamp:
+        if found is None or found[0].decode() != self.version_tag:
             raise CheckpointError(
-                f"the keys in {self.path!r} were saved by somebody else since they were opened "
+                f"the keys in {self.path!r} were saved by another program since they were opened "
                 "here. Load them again, or save to another folder."
             )
 
-    def _checked(self, key: Key, seen: int, checksum: int, state: bytes) -> Row:
-        if not _is_row(key, seen, state) or _sum(Row(key, seen, state)) != checksum:
+    def _checked(self, key: Key, seen: int, checksum: int, state: bytes) -> StoredKey:
+        if not _has_types(key, seen, state) or _checksum(StoredKey(key, seen, state)) != checksum:
             self._refuse(f"hold a state of key {key!r} that is damaged")
-        return Row(key, seen, state)
+        return StoredKey(key, seen, state)
 
-    def _is_made(self, base: sqlite3.Connection) -> bool:
+    def _has_tables(self, base: sqlite3.Connection) -> bool:
         (version,) = base.execute("PRAGMA user_version").fetchone()
         if version not in (0, FORMAT):
             self._refuse(
@@ -204,10 +211,9 @@ class Folder:
                 f"there are no keys in the folder {self.path!r}: it has no {FILE}. Check the "
                 "path, or save some."
             )
-        # A transaction that was cut short is rolled back by whoever opens the file next: that
-        # writes.
+        # Opened for writing: the next reader rolls back a transaction that was cut short.
         with self._connected(f"file:{_quoted(self.file)}?mode=rw") as base:
-            if not self._is_made(base):
+            if not self._has_tables(base):
                 raise CheckpointMissing(
                     f"there are no keys in the folder {self.path!r}: nothing was saved. Check the "
                     "path."
@@ -217,7 +223,7 @@ class Folder:
     @contextmanager
     def _connected(self, address: str) -> Iterator[sqlite3.Connection]:
         try:
-            base = sqlite3.connect(address, uri=True, isolation_level=None, timeout=PATIENCE)
+            base = sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
             try:
                 yield base
             finally:
@@ -229,11 +235,11 @@ class Folder:
             ) from error
 
 
-def _is_row(key: object, seen: object, state: object) -> bool:
+def _has_types(key: object, seen: object, state: object) -> bool:
     return type(key) in (str, int) and type(seen) is int and type(state) is bytes
 
 
-def _sum(row: Row) -> int:
+def _checksum(row: StoredKey) -> int:
     return zlib.crc32(row.state, zlib.crc32(f"{row.key!r} {row.seen}".encode()))
 
 

@@ -9,31 +9,34 @@ import pytest
 from spark.test_rows import tracked
 from spark.worlds import FEATURES, world
 from swordplay.intervals import SwordIntervals
-from swordplay.keyed.bands import NUMBERS_OF_BANDS, BandForm
-from swordplay.keyed.group import FORMAT
-from swordplay.spark.bucket import WITH_BANDS
+from swordplay.keyed.interval_layout import IntervalLayout
+from swordplay.keyed.key_bytes import HEADER
 from swordplay.spark.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
 
+NUMBERS = len(IntervalLayout(0.5).fresh)
+"""Numbers of the intervals of a key, at any level."""
+
+
 def plan(level=0.9):
-    return Plan(tuple(FEATURES), "squared", 0, 0, buckets=1, level=level)
+    return Plan(tuple(FEATURES), "squared", 0, "auto", buckets=1, level=level)
 
 
 def played(rows, settings, restart):
     """Answers batch by batch.
 
-    The group is written and read again between them where ``restart`` says so.
+    The table is written and read again between them where ``restart`` says so.
     """
-    group, answers = settings.group(), []
+    table, answers = settings.table(), []
     for number, part in rows.groupby("batch"):
-        answers.append(tracked(part, group, settings))
+        answers.append(tracked(part, table, settings))
         if restart(number):
-            names, saved = list(group.places), group.dumps()
-            group = settings.group()
-            group.loads([(names, saved)])
-    return group, pd.concat(answers, ignore_index=True)
+            names, saved = list(table.numbers), table.to_bytes()
+            table = settings.table()
+            table.from_bytes([(names, saved)])
+    return table, pd.concat(answers, ignore_index=True)
 
 
 def around(answers, level=0.9):
@@ -71,35 +74,36 @@ def test_a_state_without_intervals_goes_on_and_its_intervals_begin():
     rows = world(4, 20, seed=6, most=6)
     first, rest = rows[rows["batch"] < 10], rows[rows["batch"] >= 10]
     old, _ = played(first, plan(None), lambda number: False)
-    group = plan().group()
-    group.loads([(list(old.places), old.dumps())], old.format)
+    table = plan().table()
+    table.from_bytes([(list(old.numbers), old.to_bytes())])
     answers = pd.concat(
-        [tracked(part, group, plan()) for _, part in rest.groupby("batch")], ignore_index=True
+        [tracked(part, table, plan()) for _, part in rest.groupby("batch")], ignore_index=True
     )
     _, straight = played(rows, plan(None), lambda number: False)
     np.testing.assert_array_equal(answers["prediction"], straight["prediction"][len(first) :])
     np.testing.assert_array_equal(answers[["lower", "upper"]], around(answers))
-    assert (old.format, group.format) == (FORMAT, WITH_BANDS) == (1, 2)
 
 
 def test_without_a_level_and_under_another_one_intervals_are_left_behind():
     rows = world(4, 6, seed=7, most=6)
-    group, _ = played(rows, plan(), lambda number: False)
-    names, saved = list(group.places), group.dumps()
-    without, other, same = plan(None).group(), plan(0.5).group(), plan().group()
+    table, _ = played(rows, plan(), lambda number: False)
+    names, saved = list(table.numbers), table.to_bytes()
+    without, other, same = plan(None).table(), plan(0.5).table(), plan().table()
     for each in (without, other, same):
-        each.loads([(names, saved)], WITH_BANDS)
-    size = 8 * NUMBERS_OF_BANDS * len(names)
-    assert without.dumps() == saved[:-size]
-    assert same.dumps() == saved
-    assert other.dumps() == saved[:-size] + np.tile(BandForm(0.5).fresh, (len(names), 1)).tobytes()
+        each.from_bytes([(names, saved)])
+    size = 8 * NUMBERS * len(names)
+    learned = slice(HEADER.size, -size)  # the header says how many numbers intervals have
+    assert without.to_bytes()[HEADER.size :] == saved[learned]
+    assert same.to_bytes() == saved
+    fresh = np.tile(IntervalLayout(0.5).fresh, (len(names), 1))
+    assert other.to_bytes()[HEADER.size :] == saved[learned] + fresh.tobytes()
 
 
 def test_a_record_keeps_nothing_twice():
     # Level, 7 scalars, 2 + 5 sizes of residuals, twice 8 + 56 coefficients and 24 losses, 8
     # quantiles and their losses, a balance, and the statistics of the forecasts: 3 numbers and
     # their first 32.
-    assert NUMBERS_OF_BANDS == 1 + 14 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 243
+    assert NUMBERS == 1 + 14 + 2 * (8 + 56 + 24) + 8 + 8 + 1 + 3 + 32 == 243
 
 
 @pytest.mark.parametrize(
@@ -108,19 +112,19 @@ def test_a_record_keeps_nothing_twice():
 )
 def test_damaged_intervals_are_refused(place, value, words):
     rows = world(2, 3, seed=8)
-    group, _ = played(rows, plan(), lambda number: False)
-    names, saved = list(group.places), bytearray(group.dumps())
-    bands = np.frombuffer(saved, np.float64, offset=len(saved) - 8 * NUMBERS_OF_BANDS * len(names))
+    table, _ = played(rows, plan(), lambda number: False)
+    names, saved = list(table.numbers), bytearray(table.to_bytes())
+    bands = np.frombuffer(saved, np.float64, offset=len(saved) - 8 * NUMBERS * len(names))
     bands[place] = value
     if words is None:
-        plan().group().loads([(names, bytes(saved))])
+        plan().table().from_bytes([(names, bytes(saved))])
         return
     with pytest.raises(ValueError, match=words):
-        plan().group().loads([(names, bytes(saved))])
+        plan().table().from_bytes([(names, bytes(saved))])
 
 
 def test_a_state_that_was_cut_is_refused():
     rows = world(2, 3, seed=8)
-    group, _ = played(rows, plan(), lambda number: False)
+    table, _ = played(rows, plan(), lambda number: False)
     with pytest.raises(ValueError, match="damaged"):
-        plan().group().loads([(list(group.places), group.dumps()[:-8])])
+        plan().table().from_bytes([(list(table.numbers), table.to_bytes()[:-8])])
