@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from swordplay.estimators.probabilities import of_scores
 
 from swordplay.core import checkpoint
 from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.class_probabilities import probabilities_of
 from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.key_bytes import HEADER
 from swordplay.keyed.record_layout import KeyModel, RecordLayout
@@ -74,7 +74,7 @@ def test_keys_in_a_table_predict_what_each_predicts_alone(loss, lags, curves, re
             mine = numbers == number
             expected = models[number].predict_then_learn(rows[mine].copy(), targets[mine])
             if classes:
-                expected = of_scores(expected[:, None], 2)[:, 1]
+                expected = probabilities_of(expected[:, None], 2)[:, 1]
             assert np.array_equal(answers[mine, -1], expected)
         if resume:  # by way of bytes, in two pieces that come back in another order
             halves = [world.names[4:], world.names[:4]]

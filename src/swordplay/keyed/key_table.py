@@ -16,8 +16,7 @@ import numpy as np
 from swordplay.core.state import Field, check
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.engine.second_order import class_calibration
-from swordplay.estimators import probabilities
-from swordplay.estimators.class_probabilities import ClassCalibration
+from swordplay.estimators.class_probabilities import ClassCalibration, probabilities_of
 from swordplay.keyed import kernels, key_bytes
 from swordplay.keyed.interval_layout import IntervalLayout
 from swordplay.keyed.kernels import KeyRuns
@@ -265,7 +264,7 @@ class KeyTable:
         if not classes:
             return scores
         if not self._calibrates:
-            return probabilities.of_scores(scores, classes)
+            return probabilities_of(scores, classes)
         answer = np.zeros((len(scores), classes))
         calibrated = np.empty((len(by_key), classes))
         scratch = np.empty((5, max(3, classes)))
