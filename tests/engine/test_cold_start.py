@@ -87,7 +87,7 @@ import json, sys
 import swordplay as sp
 from swordplay.engine import rounds
 sp.engine.online(sp.Sword(sp.Ball(3))).predict([1.0, 2.0, 3.0])
-kernels = ("predict_one", "learn_one", "play_dense", "play_sparse", "play_points", "play_fleet")
+kernels = ("predict_one", "learn_one", "play_dense", "play_sparse", "play_points", "play_each")
 stats = rounds.predict_one.stats
 used = [name for name in kernels if getattr(rounds, name).signatures]
 known = [name in sys.modules for name in {COMPILES_WITH!r}]

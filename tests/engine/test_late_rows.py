@@ -5,7 +5,7 @@ a round like any other.
 import numpy as np
 import pytest
 
-from swordplay.engine.layout import EXPERT, SCALAR, SETTING
+from swordplay.engine.layout import EXPERT, SCALAR, SCRATCH, SETTING, VECTOR, declarations
 from swordplay.estimators.linear_model import LinearModel
 from tolerances import ROUNDING
 
@@ -51,13 +51,13 @@ def test_said_just_now_it_is_a_round_like_any_other(loss):
     assert learn_late(late, row[None], target, asked) == pytest.approx(
         plain.predict_then_learn(row[None], target), rel=ROUNDING
     )
-    scratch = {
-        "experts": EXPERT.base_prediction,
-        "scalars": SCALAR.has_prediction,
-    }  # all behind these is written before it is read
+    kept = {
+        name: [k for k, said in enumerate(declarations(indices).values()) if said != SCRATCH]
+        for name, indices in (("experts", EXPERT), ("vectors", VECTOR), ("scalars", SCALAR))
+    }
     for name, one in late.heads.arrays._asdict().items():
-        other, kept = getattr(plain.heads.arrays, name), scratch.get(name)
-        assert np.allclose(one[:, :kept], other[:, :kept], rtol=1e-9, atol=1e-12), name
+        other, places = getattr(plain.heads.arrays, name), kept.get(name, slice(None))
+        assert np.allclose(one[:, places], other[:, places], rtol=1e-9, atol=1e-12), name
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])

@@ -273,10 +273,10 @@ def layout_names(state):
 
 class TestRoom:
     def test_doubles_and_is_not_made_anew_for_every_head_or_column(self, monkeypatch):
-        made, zeros = [], stack_room.zeros
+        made, zeros = [], stack_room.aligned_zeros
         monkeypatch.setattr(
             stack_room,
-            "zeros",
+            "aligned_zeros",
             lambda shape, dtype=np.float64: made.append(shape) or zeros(shape, dtype),
         )
         model = LinearModel(3, loss="logistic")
@@ -285,6 +285,7 @@ class TestRoom:
         made.clear()
         for _ in range(100):
             model.add_head()
+            assert len(model.heads.arrays.scalars) == len(model.heads)
         assert (
             sum(len(shape) == 3 and shape[0] > 1 for shape in made) == 3 * 7
         )  # three arrays, at 2, 4, ... 128 heads

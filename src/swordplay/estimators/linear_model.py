@@ -176,8 +176,8 @@ class LinearModel:
         )
         """Statistics of the columns, those of the lags first."""
         self.target = TargetStats(clip=THRESHOLDS["squared"])
-        make = functools.partial(_make_learner, loss=loss, radius=radius, memory=memory)
-        self.heads = LearnerStack(make, self.columns.width)
+        self._memory = memory
+        self.heads = LearnerStack()
         self.head_labels: Matrix = np.empty((0, 2))
         """Class that each head predicts (1 for a single head), and 1 if it predicts that a row is
         *not* of this class.
@@ -279,7 +279,12 @@ class LinearModel:
 
     def add_head(self) -> int:
         """Add a head that has learned nothing; return its position."""
-        return self._joined(self.heads.add())
+        return self._joined(self.heads.add(self._make_learner()))
+
+    def _make_learner(self) -> CompiledLearner:
+        """Return a learner for scaled rows; each round has its own weight, threshold and radius."""
+        kind = "logistic" if self.loss == "logistic" else "huber"
+        return CompiledLearner(_composition(self.columns.width, self.radius, self._memory), kind)
 
     def copy_head(self, position: int) -> int:
         """Add a copy of a head; return its position."""
@@ -572,8 +577,7 @@ class LinearModel:
         while len(self.heads) < len(heads):
             self.add_head()
         for position, saved in enumerate(heads):
-            load = functools.partial(_load_learner, saved=saved, reach=reach, radius=self.radius)
-            self.heads.replace(position, load)
+            _load_learner(self.heads.learners[position], saved, reach, self.radius)
         self.recent, self._workspace = recent, None
 
     def state(self) -> State:
@@ -605,12 +609,6 @@ def _composition(width: int, radius: float, memory: float) -> Composition:
     rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
     learner = SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory)
     return learner.parts._replace(rate=rate)
-
-
-def _make_learner(width: int, *, loss: LossName, radius: float, memory: float) -> CompiledLearner:
-    """Return a learner for scaled rows; each round has its own weight, threshold and radius."""
-    kind = "logistic" if loss == "logistic" else "huber"
-    return CompiledLearner(_composition(width, radius, memory), kind)
 
 
 def _load_learner(

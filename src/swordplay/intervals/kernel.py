@@ -50,7 +50,7 @@ from swordplay.compile import (
 )
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.column_stats import ColumnArrays, scale_row, update_stats
-from swordplay.engine.scalar_functions import fading
+from swordplay.engine.scalar_functions import exp_negative
 from swordplay.intervals.layout import (
     BALANCE_CURVATURE,
     BALANCE_GAIN,
@@ -684,7 +684,7 @@ def add_losses(losses: Vector, predictions: Vector, observed: float, unit: float
 def weigh(losses: Vector, lowest: float, rate: float, weights: Vector) -> None:
     """``weights[:] = exp(-rate * (losses - lowest))``."""
     for k in range(len(losses)):
-        weights[k] = fading(rate * (lowest - losses[k]))
+        weights[k] = exp_negative(rate * (lowest - losses[k]))
 
 
 @inline_exact

@@ -75,11 +75,11 @@ def _fill_class_model(model: ClassModel, table: KeyTable, number: int) -> None:
                 model._give_own_head(label)
     model.counts = counts.astype(np.float64)
     for k, (record, first) in enumerate(records):
-        heads = model.groups[model.group[k]]
         layer = model.second_order
         if len(records) > 1:
             layer = _layer_of_class(model, layout, record, k)
-        layout.decode(record, first, heads, layer, int(model.position[k]))
+        group, position = model.groups[model.group[k]], int(model.position[k])
+        layout.decode(record, first, group, layer, position)
     if model.calibration is not None:
         model.calibration._numbers[:] = table.calibration(number)
 
@@ -120,9 +120,9 @@ def initial_states(start: Any, settings: KeyModel, layout: RecordLayout) -> KeyS
         )
         fresh = settings.make()[1]
         for k in range(settings.models):
-            heads = model.groups[model.group[k]]
+            group, position = model.groups[model.group[k]], int(model.position[k])
             layer = model.second_order if settings.models == 1 else layers.get(k, fresh)
-            encoded.append(layout.encode(heads, layer, int(model.position[k])))
+            encoded.append(layout.encode(group, layer, position))
         if model.calibration is not None:
             calibration = model.calibration.state()["numbers"]
     records = [record[None] for record, _ in encoded]

@@ -509,16 +509,15 @@ class KeyTable:
 
 def check_calibrations(numbers: Matrix, classes: int) -> None:
     """Refuse saved calibrations of keys with numbers that no rows lead to."""
-    places, name = class_calibration, "calibration"
-    place = places.PLACE
+    name, place = "calibration", class_calibration.PLACE
     check(name, numbers, Field(-MAX_CALIBRATION, MAX_CALIBRATION))
     check(name, numbers[:, place.last_label], Field(-1.0, classes - 1.0, whole=True))
     check(name, numbers[:, place.lag_behind : place.tau], Field(0.0, 14.0))
-    taus = numbers[:, [place.tau, place.stay_tau]]
-    check(name, taus, Field(1.0 / places.MAX_TAU, places.MAX_TAU))
-    columns = [place.tau_curvature, place.stay_tau_curvature, place.stay_curvature]
-    curvatures = numbers[:, columns]
-    check(name, curvatures, Field(places.RIDGE / 2.0, MAX_CALIBRATION))
+    taus = Field(1.0 / class_calibration.MAX_TAU, class_calibration.MAX_TAU)
+    check(name, numbers[:, [place.tau, place.stay_tau]], taus)
+    curvatures = [place.tau_curvature, place.stay_tau_curvature, place.stay_curvature]
+    least = Field(class_calibration.RIDGE / 2.0, MAX_CALIBRATION)
+    check(name, numbers[:, curvatures], least)
 
 
 # ---------------------------------------------------------------------- rows in runs and waves

@@ -30,8 +30,10 @@ from swordplay.engine.record import (
     expert_range,
     round_range,
 )
-from swordplay.engine.second_order.layout import COLUMN, COUNTER, FEATURE_NUMBERS
+from swordplay.engine.second_order.features import MIN_SPREAD
+from swordplay.engine.second_order.layout import COLUMN, COUNTER, FEATURE_NUMBERS, LayerArrays
 from swordplay.engine.second_order.layout import WARM_UP as LAYER_WARM_UP
+from swordplay.engine.second_order.newton import LANES
 from swordplay.estimators import second_order_layer as layers
 from swordplay.estimators.class_probabilities import MAX_CLASSES
 from swordplay.estimators.column_scaler import MAX_CENTER, ColumnState
@@ -39,7 +41,7 @@ from swordplay.estimators.linear_model import LinearModel
 from swordplay.estimators.model_settings import AUTO, LARGEST, LossName
 from swordplay.estimators.second_order_layer import SecondOrderLayer
 from swordplay.keyed import kernels
-from swordplay.keyed.kernels import KeyArrays, KeyRuns, LayerArrays, RowArrays
+from swordplay.keyed.kernels import KeyArrays, KeyRuns, RowArrays
 
 
 class WarmUpRows(NamedTuple):
@@ -83,7 +85,7 @@ class KeyModel(NamedTuple):
 
     def make(self) -> tuple[LinearModel, SecondOrderLayer | None]:
         """A fresh model and its second-order layer."""
-        lags, most_lags = 0 if self.lags == AUTO else int(self.lags), self.lags
+        lags = 0 if self.lags == AUTO else int(self.lags)
         if self.models > 1:
             # The layers of many classes know nothing of the last labels.
             model = LinearModel(self.dim, loss=self.loss, lags=lags)
@@ -91,9 +93,7 @@ class KeyModel(NamedTuple):
             return model, LinearModel(self.dim, loss=self.loss, curves=curves).second_order
         if self.lag_columns:
             model = LinearModel(self.dim, loss=self.loss, lags=lags)
-            wide = LinearModel(
-                self.dim + lags, loss=self.loss, lags=0 if lags else most_lags, curves=self.curves
-            )
+            wide = LinearModel(self.dim + lags, loss=self.loss, curves=self.curves)
             return model, wide.second_order
         model = LinearModel(self.dim, loss=self.loss, lags=self.lags, curves=self.curves)
         return model, model.second_order
@@ -112,7 +112,7 @@ class RecordLayout:
         self.settings = settings
         self._make_buffers()
         arrays = self._arrays
-        wide, experts = len(arrays.centers), self._model.head.learner.memory.expert_count
+        wide, experts = len(arrays.centers), self._model.heads.expert_count
         self.width = self._model.columns.width
         """Entries of a scaled row."""
         kept = arrays.layer_kept
@@ -150,6 +150,9 @@ class RecordLayout:
         self._model, self._layer = self.settings.make()
         self._arrays = self.arrays_of(self._model, self._layer)
 
+    def __reduce__(self) -> Any:
+        return RecordLayout, (self.settings,)  # buffers are made anew
+
     def with_own_buffers(self) -> RecordLayout:
         """Return a copy with buffers of its own, for another thread."""
         other = copy.copy(self)
@@ -162,13 +165,12 @@ class RecordLayout:
         """The arrays of one of the heads of a model, to unpack records into or to pack."""
         columns, target, settings = model.columns.arrays, model.target.arrays, self.settings
         lags = len(model.recent)
-        empty = np.empty(0)
-        parts = LayerArrays(empty, empty, np.empty((0, 4)), empty)
+        empty, no_rows = np.empty(0), np.empty((0, LANES))
+        parts = LayerArrays(empty, empty, no_rows, no_rows, empty)
         kept = 0
         if layer is not None:
-            setting, numbers, _, scratch, vectors = layer.arrays
-            parts = LayerArrays(setting, numbers, scratch, vectors)
-            kept = len(numbers) - FEATURE_NUMBERS * layer.curves
+            parts = layer.arrays
+            kept = len(parts.numbers) - FEATURE_NUMBERS * layer.curves
         return KeyArrays(
             learner=model.heads.learners[head].memory.arrays,
             centers=columns.centers,
@@ -178,7 +180,7 @@ class RecordLayout:
             target_spreads=target.spreads,
             target_counts=target.counts,
             recent=model.recent,
-            setting=model._settings,
+            settings=model.row_model.settings,
             layer=parts,
             layer_kept=kept,
             layer_offset=0 if settings.lag_columns else lags,
@@ -196,10 +198,7 @@ class RecordLayout:
         kernels.pack_record(record, self.arrays_of(model, layer, head))
         if layer is not None:
             record[self._parts["factors"]] = layer.arrays.lanes.ravel()
-        columns, target = (
-            model.columns.state()["first_values"],
-            model.target.state()["first_values"],
-        )
+        columns, target = model.columns.arrays.first_values, model.target.arrays.first_values
         return record, WarmUpRows(columns[None].copy(), target[None].copy())
 
     def decode(
@@ -214,7 +213,7 @@ class RecordLayout:
         arrays = self.arrays_of(model, layer, head)
         kernels.unpack_record(np.ascontiguousarray(record), arrays)
         if layer is not None:
-            layer.arrays.lanes[...] = record[self._parts["factors"]].reshape(-1, 4)
+            layer.arrays.lanes[...] = record[self._parts["factors"]].reshape(-1, LANES)
         model.columns.arrays.first_values[...] = _model_warm_up(first.columns, arrays.counts)
         model.target.arrays.first_values[...] = _model_warm_up(first.targets, arrays.target_counts)
 
@@ -308,20 +307,21 @@ class RecordLayout:
         count = len(rows)
         raw = np.empty((count, self._columns))
         raw[:, len(self._arrays.recent) :] = rows
+        layer_columns = self._columns - self._arrays.layer_offset
         return RowArrays(
             raw=raw,
             scaled=np.empty((scaled, self.width)),
             norms=np.empty(count),
             rounds=np.empty((count, 6)),
             relative_targets=np.empty(count),
-            column_centers=np.empty((1, self._columns)),
+            column_centers=np.empty((count if self._layer is not None else 0, layer_columns)),
             plan=np.ones((count, 2)),
             scores=np.empty(count),
         )
 
     def weights(self, records: Matrix) -> tuple[Matrix, Vector]:
         """The weights of the experts in each record, and the experts' step sizes."""
-        return records[:, self._parts["experts.weight"]], self._model.head.learner.step_sizes.copy()
+        return records[:, self._parts["experts.weight"]], self._model.head.step_sizes.copy()
 
     # ------------------------------------------------------------------ checks of saved records
 
@@ -384,7 +384,7 @@ class RecordLayout:
         """Places in a record of each part of the layer, in the shape of the part."""
         if self._layer is None:
             return {}
-        _, numbers, factors, _, _ = self._layer.arrays
+        numbers, factors = self._layer.arrays.numbers, self._layer.arrays.lanes
         before = numbers.copy(), factors.copy()
         kept = self._arrays.layer_kept
         numbers[:kept] = np.arange(kept) + self._parts["layer"].start
@@ -399,15 +399,13 @@ class RecordLayout:
         for name, values in part.items():
             plain = name.removeprefix("correcting_").removeprefix("curved_")
             check(f"second.{name}", values, layers.RANGES.get(plain, layers.ANY_NUMBER))
-        ends, columns = np.diff(part["target_range"], axis=1), part["columns"]
-        check("second.target_range", ends, Field(0.0, 2.0 * layers.MAX_TARGET))
+        widths, columns = np.diff(part["target_range"], axis=1), part["columns"]
+        check("second.target_range", widths, Field(0.0, 2.0 * layers.MAX_TARGET))
         check("second.columns", columns[:, COLUMN.counted], Field(0.0, LAYER_WARM_UP, whole=True))
         learn_every = part["counters"][:, COUNTER.learn_every :]
-        most = Field(1.0, layers.MAX_LEARN_EVERY, whole=True)
-        check("second.counters", learn_every, most)
+        check("second.counters", learn_every, Field(1.0, layers.MAX_LEARN_EVERY, whole=True))
         spreads = columns[:, COLUMN.spread]
-        least = layers.engine_module("features").MIN_SPREAD
-        check("second.columns", spreads[spreads != 0.0], Field(least, 2.0 * LARGEST))
+        check("second.columns", spreads[spreads != 0.0], Field(MIN_SPREAD, 2.0 * LARGEST))
 
 
 def _model_warm_up(first: Any, counts: Vector) -> Any:

@@ -254,7 +254,7 @@ class LateModel(LockedModel):
         count, copies_now = len(block), False
         if count > 1 and block.version != self.deferred.version:
             count = self.deferred.first_new_name(block.rows) or count
-        if not self._was_copied:
+        if not self._was_copied and late.any():
             first = FrozenCopy.first_late(late, told)
             copies_now = first == 0
             count = min(count, first or count)

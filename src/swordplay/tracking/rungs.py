@@ -65,7 +65,7 @@ class Rungs:
         from swordplay.engine import step_size_grid  # numba is imported with the first rows
 
         thresholds = THRESHOLD * told.target_place[:, 1]
-        step_size_grid.climb_values(
+        step_size_grid.learn_numbers(
             told.scaled,
             told.squared_norms,
             told.relative_targets[0],
@@ -80,7 +80,7 @@ class Rungs:
         """The same for classes 0..K-1; mistakes are added."""
         from swordplay.engine import step_size_grid
 
-        step_size_grid.climb_labels(
+        step_size_grid.learn_labels(
             told.scaled, told.squared_norms, labels, STEP_SIZES, self.points, self._scratch(), *to
         )
 

@@ -137,7 +137,7 @@ class ValueContestants:
         """Let single step sizes predict and learn the same rows."""
         for scratch, _ in told:
             self.rungs.play_values(scratch, to)
-            to = to.after(len(scratch.norms))
+            to = to.after(len(scratch.squared_norms))
 
     def judge(self, answers: Answers, targets: Vector) -> Played:
         """Squared and absolute errors of everybody."""
