@@ -74,15 +74,12 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
     import swordplay as sp
     from swordplay.estimators.column_scaler import ColumnStats
     from swordplay.estimators.linear_model import LinearModel
-    from swordplay.estimators.workspace import Workspace
     from swordplay.intervals import SwordIntervals
     from swordplay.tracking.rungs import COUNT, Places, Rungs
 
     rows, targets, count = np.ascontiguousarray(world.features), world.targets, world.rounds
-    told: list[Workspace] = []
-    heads, rungs, intervals = LinearModel(world.dim), Rungs(world.dim), SwordIntervals()
-    heads.add()
-    heads.learn(rows, targets, observer=lambda scratch, _: told.append(scratch))
+    model, rungs, intervals = LinearModel(world.dim), Rungs(world.dim), SwordIntervals()
+    told = model.learn(rows, targets)
     losses, stream = Places(np.zeros((1, COUNT))), world.stream()
     found = [
         (
@@ -91,14 +88,14 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
         ),
         (
             "a model of the estimators (`learn_rows`: scaling, planning, 28 experts)",
-            best(lambda: heads.learn(rows, targets), count),
+            best(lambda: model.learn(rows, targets), count),
         ),
         (
-            "&emsp;of that, scaling (`scale_and_follow`)",
+            "&emsp;of that, scaling (`scale_and_update`)",
             best(lambda: ColumnStats(world.dim).scale_and_update(rows), count),
         ),
         (
-            "16 single step sizes, to compare with (`climb_values`)",
+            "16 single step sizes, to compare with (`learn_numbers`)",
             best(lambda: [rungs.play_values(one, losses) for one in told], count),
         ),
         (
