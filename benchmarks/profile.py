@@ -1,4 +1,4 @@
-"""Where a row's time goes, by kernel and by coat: `python -m benchmarks.profile` writes
+"""Where a row's time goes, by kernel and by estimator: `python -m benchmarks.profile` writes
 docs/profile.md.
 """
 
@@ -138,32 +138,22 @@ def single(world: Workload) -> list[tuple[str, float]]:
         best(outside, count),
         best(lambda: [model.predict_one(row) for row in names], count),
     )
-    inner, workspace = model._model, model._model.workspace
-    values, goal = list(world.features), np.array([0.5])
-    times = range(count)
+    workspace, times = model._model.workspace, range(count)
     return [
-        ("river's coat: `predict_one`, then `learn_one`", whole),
+        ("river: `predict_one`, then `learn_one`", whole),
         ("&emsp;of that, `predict_one`", asked),
         (
-            "&emsp;&emsp;the model's `predict`",
-            best(lambda: [inner.predict(row[None]) for row in values], count),
-        ),
-        (
-            "&emsp;&emsp;&emsp;the machine code, called from Python",
+            "&emsp;&emsp;the machine code, called from Python",
             best(lambda: [workspace.predict() for _ in times], count),
         ),
         ("&emsp;of that, `learn_one`", whole - asked),
         (
-            "&emsp;&emsp;the model's `predict_then_learn`",
-            best(lambda: [inner.predict_then_learn(row[None], goal) for row in values], count),
-        ),
-        (
-            "&emsp;&emsp;&emsp;the machine code, called from Python",
+            "&emsp;&emsp;the machine code, called from Python",
             best(lambda: [workspace.learn(0.5) for _ in times], count),
         ),
         (
-            "&emsp;names and values checked and put in order",
-            best(lambda: [model._rows.row(x, model._rows.check(x)) for x in names], count),
+            "&emsp;of each, names and values checked and written",
+            best(lambda: [model._columns.fill(x, workspace) for x in names], count),
         ),
     ]
 
