@@ -72,17 +72,17 @@ def best(call: Callable[[], Any], rows: int, turns: int = TURNS) -> float:
 def blocks(world: Workload) -> list[tuple[str, float]]:
     """Whole arrays: each kernel that `track` and the estimators call, and what is around them."""
     import swordplay as sp
-    from swordplay.estimators.heads import Heads
-    from swordplay.estimators.scaler import Scaler
-    from swordplay.estimators.scratch import Scratch
+    from swordplay.estimators.column_scaler import ColumnStats
+    from swordplay.estimators.linear_model import LinearModel
+    from swordplay.estimators.workspace import Workspace
     from swordplay.intervals import SwordIntervals
     from swordplay.tracking.rungs import COUNT, Places, Rungs
 
     rows, targets, count = np.ascontiguousarray(world.features), world.targets, world.rounds
-    told: list[Scratch] = []
-    heads, rungs, intervals = Heads(world.dim), Rungs(world.dim), SwordIntervals()
+    told: list[Workspace] = []
+    heads, rungs, intervals = LinearModel(world.dim), Rungs(world.dim), SwordIntervals()
     heads.add()
-    heads.learn(rows, targets, beside=lambda scratch, _: told.append(scratch))
+    heads.learn(rows, targets, observer=lambda scratch, _: told.append(scratch))
     losses, stream = Places(np.zeros((1, COUNT))), world.stream()
     found = [
         (
@@ -95,7 +95,7 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
         ),
         (
             "&emsp;of that, scaling (`scale_and_follow`)",
-            best(lambda: Scaler(world.dim).scale_and_follow(rows), count),
+            best(lambda: ColumnStats(world.dim).scale_and_update(rows), count),
         ),
         (
             "16 single step sizes, to compare with (`climb_values`)",

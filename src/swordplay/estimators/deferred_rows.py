@@ -15,7 +15,7 @@ from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.dict_columns import NumericRows, load_names, number, plain_name
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.labels import LabelIndex, check_entries, label_array
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import Row, ValueTypes
 
 if TYPE_CHECKING:
@@ -382,7 +382,7 @@ class ArrayDeferredRows:
     def _scores(self, table: Matrix) -> Matrix:
         """Predictions, shape ``(T, 1)``, or probabilities."""
         answers = self.estimator._predict_rows
-        if self.estimator.model_.teams:
+        if self.estimator.model_.groups:
             return np.asarray(answers(table, len(table))).reshape(len(table), -1)
         # numpy combines the forecasts of others, and its sums depend on the number of rows
         return np.array([answers(table[k : k + 1]) for k in range(len(table))])
@@ -467,7 +467,7 @@ class ArrayDeferredRows:
 
 def _take_lags(model: Any, live: Any) -> None:
     """Give the frozen copy of a model the last targets of the live one."""
-    for mine, newest in zip(model.teams, live.teams, strict=False):
+    for mine, newest in zip(model.groups, live.groups, strict=False):
         mine.recent[:] = newest.recent
 
 

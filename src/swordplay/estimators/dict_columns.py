@@ -14,13 +14,11 @@ import numpy as np
 
 from swordplay.core.arguments import LARGEST_INPUT, short_repr, without_mask
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.voices import OVERFLOW
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.workspace import RowWorkspace
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
-
-    from swordplay.estimators.heads import Heads  # imports the engine
-    from swordplay.estimators.second_order import SecondOrder
 
 
 def number(name: str, value: Any) -> float:
@@ -134,15 +132,15 @@ class DictColumns:
         """Whether a row has the names of the one before, all of which have a column."""
         return self._names is not None and list(x) == self._names
 
-    def expect(self, heads: Heads, second: SecondOrder | None) -> None:
+    def expect(self, model: LinearModel) -> None:
         """Make ready for more rows like the one before, if it had a value for every column of a
         model with one head.
         """
-        if self.usual is not None and self.usual.bench is heads.bench:
+        if self.usual is not None and self.usual.workspace is model._workspace:
             return
         complete = self._names is not None and len(self._names) == len(self.places) > 0
         self.usual = (
-            FastRow(list(self.places), heads, second) if complete and heads.columns.follow else None
+            FastRow(list(self.places), model) if complete and model.columns.follow else None
         )
 
     def news(self, names: Iterable[Hashable]) -> list[Hashable]:
@@ -346,75 +344,29 @@ class FastRow:
     ----------
     names
         Of all columns of the model, in their order.
-    heads
-        One head.
-    second
-        What stands beside it.
+    model
+        A model with one head.
     """
 
-    def __init__(self, names: Sequence[Hashable], heads: Heads, second: SecondOrder | None) -> None:
-        self.bench = bench = heads.bench
-        lags = len(heads.recent)
-        self._learn, self._ask = bench.learn, bench.ask
-        # Views whose entries Python reads as plain numbers, three times as fast as those of an
-        # array.
-        self._target: Any = bench.target.data
-        self._answer: Any = bench.answer[0].data
-        self._said: Any = bench.scratch.predictions[0].data
-        self._center: Any = None
-        self._result: Any = None
-        self._recent = (bench.raw[0, :lags], heads.recent) if lags else None
-        if heads.loss != "logistic":
-            self._center = heads.target.arrays.centers.data
-        self._learn_more: Callable[[], Any] | None = None
-        if second is not None:
-            beside = second.beside(bench, lags)
-            self._learn_more, self._ask_more, self._result = (
-                beside.learn,
-                beside.ask,
-                beside.answer.data,
-            )
-        self.take = _taker(names, bench.raw.reshape(-1), lags, heads, second)
-        """Puts a row in its place; False if it is no such row, or the model not what it was."""
-
-    def ask(self) -> float:
+    def __init__(self, names: Sequence[Hashable], model: LinearModel) -> None:
+        self.workspace = model.workspace
+        self.ask = self.workspace.predict
         """The score of the row that was taken."""
-        if self._recent is not None:
-            self._recent[0][:] = self._recent[1]
-        self._ask()
-        if self._center is not None:
-            self._answer[0] += self._center[0]
-        if self._learn_more is None:
-            return self._answer[0]  # type: ignore[no-any-return]  # a double out of an array
-        self._ask_more()
-        return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
-
-    def learn(self, target: float) -> float:
+        self.learn = self.workspace.learn
         """Learn it; the score that it had before."""
-        self._target[0] = target
-        if not self._learn():
-            raise ValueError(f"the row {OVERFLOW}")
-        if self._learn_more is None:
-            return self._said[0]  # type: ignore[no-any-return]  # a double out of an array
-        self._learn_more()
-        return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
+        self.take = _taker(names, model, self.workspace)
+        """Puts a row in its place; False if it is no such row, or the model not what it was."""
 
 
 def _taker(
-    names: Sequence[Hashable], place: Any, lags: int, heads: Heads, second: SecondOrder | None
+    names: Sequence[Hashable], model: LinearModel, workspace: RowWorkspace
 ) -> Callable[[Any], bool]:
     """What puts rows with these names behind the lags."""
-    count, bench, room, first, plain = (
-        len(names),
-        heads.bench,
-        place.data,
-        8 * lags,
-        PLAIN.issuperset,
-    )
+    count, room, first, plain = len(names), workspace.row.data, 8 * workspace.lags, PLAIN.issuperset
     pick, pack, hypot = itemgetter(*names), struct.Struct(f"{count}d").pack_into, math.hypot
 
     def take(x: Any) -> bool:
-        if type(x) is not dict or len(x) != count or heads._bench is not bench:
+        if type(x) is not dict or len(x) != count or model._workspace is not workspace:
             return False
         try:
             values = pick(x) if count > 1 else (pick(x),)

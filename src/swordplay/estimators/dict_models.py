@@ -12,27 +12,30 @@ import numpy as np
 from swordplay.core.arguments import real, short_repr
 from swordplay.core.model_lock import locks_itself
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators import probabilities, raw_units
-from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators import coefficients
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.class_probabilities import (
+    of_true_labels,
+    probability_above,
+    probability_of_second,
+)
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import DictColumns, number
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.head import Head
 from swordplay.estimators.labels import LabelIndex
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.mass import mass_above, of_truths
-from swordplay.estimators.model import (
+from swordplay.estimators.linear_model import HeadSnapshot, LinearModel
+from swordplay.estimators.model_report import ModelReport
+from swordplay.estimators.model_settings import (
     AUTO,
     LARGEST,
     MEMORY,
-    LinearModel,
     LossName,
     regression_loss,
     settings,
 )
-from swordplay.estimators.model_report import ModelReport
 from swordplay.estimators.saved_model import SavedModel, is_same_value, parameter_names
-from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.second_order_layer import SecondOrderLayer
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -186,9 +189,9 @@ class DictModel(ModelReport, SavedModel):
             name: float(coefficients[lags + place]) for name, place in self._rows.places.items()
         }
 
-    def _second(self) -> SecondOrder | None:
+    def _second(self) -> SecondOrderLayer | None:
         # the model has no type before it is made
-        return self._model.second  # type: ignore[no-any-return]
+        return self._model.second_order  # type: ignore[no-any-return]
 
     def _require_learned(self) -> None:
         if self._model is None:
@@ -267,10 +270,10 @@ class DictRegressor(DictModel):
         values, target = self._rows.check(x), number("y", y)
         model = self._grown(x)
         row = self._row(x, values)
-        said = model.learn_row(row, target, asked)
-        self._rows.expect(model.heads, model.second)
+        said = model.predict_then_learn(row[None], np.array([target]), asked=asked)
+        self._rows.expect(model)
         if told:
-            self._intervals.learn(np.array([said]), np.array([target]), row[None])
+            self._intervals.learn(said, np.array([target]), row[None])
 
     def learn_run(
         self, rows: Sequence[Features], truths: Sequence[float], asked: Forecast | None = None
@@ -292,10 +295,7 @@ class DictRegressor(DictModel):
     ) -> None:
         """Learn rows in their order, as the model takes them; all of their names have a column."""
         targets = np.array(truths, dtype=np.float64)
-        if len(table) == 1:
-            predictions = np.array([self._model.learn_row(table[0], truths[0], asked)])
-        else:
-            predictions = self._model.predict_then_learn(table, targets, asked=asked)
+        predictions = self._model.predict_then_learn(table, targets, asked=asked)
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
@@ -316,7 +316,9 @@ class DictRegressor(DictModel):
     def _predict_any(self, x: Features) -> Any:
         """The prediction for a row that may be anything."""
         values = self._rows.check(x)
-        return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))
+        if self._model is None:
+            return 0.0
+        return float(self._model.predict(self._row(x, values)[None])[0])
 
     @property
     def coefficients(self) -> dict[Hashable, float]:
@@ -335,12 +337,12 @@ class DictRegressor(DictModel):
 
     def _in_raw_units(self) -> tuple[Vector, float]:
         self._require_learned()
-        return raw_units.of_mixture(self._model)
+        return coefficients.of_model(self._model)
 
     def _make(self) -> LinearModel:
         return self._fresh()
 
-    def _models(self) -> dict[str, Head]:
+    def _models(self) -> dict[str, HeadSnapshot]:
         self._require_learned()
         return {"y": self._model.head}
 
@@ -404,11 +406,11 @@ class DictClassifier(DictModel):
         """Learn a row as the model takes it, with a checked label."""
         place = self._labels.add(label)
         if self._intervals.by_level and place < model.classes:
-            self._learn_sets(np.array([model.predict_row(row)]), [place])
+            self._learn_sets(model.predict(row[None]), [place])
         self._let_join(model)
-        model.learn_row(row, place, asked)
+        model.predict_then_learn(row[None], np.array([place]), asked=asked)
         if model.classes == 2:
-            self._rows.expect(model.teams[0], model.second)
+            self._rows.expect(model.groups[0])
 
     def learn_run(
         self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
@@ -457,7 +459,9 @@ class DictClassifier(DictModel):
         """Let the sets learn rows of labels that were known, each predicted before it was
         learned.
         """
-        self._intervals.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
+        self._intervals.learn(
+            np.zeros(len(places)), of_true_labels(probability_above(chances), places), None
+        )
 
     def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
@@ -470,16 +474,17 @@ class DictClassifier(DictModel):
             usual = self._rows.usual
             if usual is not None and usual.take(x):
                 one, other = self._labels.numbers
-                share = probabilities.of_second(usual.ask())
+                share = probability_of_second(usual.ask())
                 return {one: 1.0 - share, other: share}
             values = self._rows.check(x)
             if self._model is None:
                 return {False: 0.5, True: 0.5}
-            return dict(
-                zip(
-                    self._labels.numbers, self._model.predict_row(self._row(x, values)), strict=True
-                )
-            )
+            row = self._row(x, values)[None]
+            if self._model.classes == 2:
+                share = probability_of_second(float(self._model.scores(row).scores[0, 0]))
+                return dict(zip(self._labels.numbers, (1.0 - share, share), strict=True))
+            found = self._model.predict(row)[0].tolist()
+            return dict(zip(self._labels.numbers, found, strict=True))
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
         """The most probable label; None before any was seen."""
@@ -510,7 +515,7 @@ class DictClassifier(DictModel):
     def _sets(self, chances: Matrix, level: Any) -> Any:
         """Which labels are in the sets of rows, truths of shape ``(T, K)``."""
         bounds = self._intervals.intervals(real("level", level), np.zeros(len(chances)), None)
-        return mass_above(chances) <= bounds[:, 1:]
+        return probability_above(chances) <= bounds[:, 1:]
 
     @property
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:
@@ -521,7 +526,7 @@ class DictClassifier(DictModel):
         return dict(
             zip(
                 self._told_labels,
-                map(self._named, raw_units.of_classes(self._model)[0]),
+                map(self._named, coefficients.of_classes(self._model)[0]),
                 strict=True,
             )
         )
@@ -531,17 +536,17 @@ class DictClassifier(DictModel):
         """For each label, or for the second of two: its log-odds where all features are 0."""
         self._require_learned()
         return dict(
-            zip(self._told_labels, raw_units.of_classes(self._model)[1].tolist(), strict=True)
+            zip(self._told_labels, coefficients.of_classes(self._model)[1].tolist(), strict=True)
         )
 
     @property
     def _told_labels(self) -> list[Any]:
-        return self.classes_ if len(self._model.team) > 1 else self.classes_[-1:]
+        return self.classes_ if len(self._model.group) > 1 else self.classes_[-1:]
 
-    def _make(self) -> OneModelPerClass:
-        return OneModelPerClass(self._fresh, len(self._labels))
+    def _make(self) -> ClassModel:
+        return ClassModel(self._fresh, len(self._labels))
 
-    def _models(self) -> dict[str, Head]:
+    def _models(self) -> dict[str, HeadSnapshot]:
         self._require_learned()
         return dict(self._model.named(self.classes_))
 

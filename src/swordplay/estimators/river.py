@@ -108,7 +108,7 @@ class SwordRegressor(DictRegressor, RiverCoat, base.MiniBatchRegressor):
 
     def _interval(self, x: Features, level: float) -> conf.Interval:
         row = self._row(x, self._rows.check(x))
-        prediction = 0.0 if self._model is None else self._model.predict_row(row)
+        prediction = 0.0 if self._model is None else float(self._model.predict(row[None])[0])
         bounds = self._intervals.intervals(real("level", level), np.array([prediction]), row[None])
         return conf.Interval(float(bounds[0, 0]), float(bounds[0, 1]))
 

@@ -13,15 +13,15 @@ from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.compiled_learner import CompiledLearner
+from swordplay.estimators.column_scaler import MAX_CENTER, TargetStats
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.model import THRESHOLDS
-from swordplay.estimators.scaler import FARTHEST, Locator
+from swordplay.estimators.model_settings import THRESHOLDS
 from swordplay.parts.domains import Simplex
 from swordplay.parts.learners import SwordAgeless
 
 INNER = 0.7
 """Weight of the combination by gradients in the beginning; the single forecasts share the rest."""
-ROOM, FARTHEST_BEHIND = 0.5, 14.0
+ROOM, MAX_LAG_BEHIND = 0.5, 14.0
 """As in ``engine.second_order.mixing``, which is imported with the first row."""
 NO_WEIGHTS: Vector = np.empty(0)
 """All rows count the same."""
@@ -30,7 +30,7 @@ SMALLEST_GAP = 1e-10
 PARTS = ("gap", "spread", "engine", "guard")
 
 
-class Mixture:
+class ForecastMixture:
     r"""A convex combination of K forecasts.
 
     As the weights sum to 1, forecasts and target may be moved together: each row is measured from
@@ -65,8 +65,8 @@ class Mixture:
                 "the worst."
             )
         self.forecasts, self.loss = forecasts, loss
-        self._gap = Locator(clip=THRESHOLDS["squared"])
-        self._spread = Locator(clip=THRESHOLDS["squared"])
+        self._gap = TargetStats(clip=THRESHOLDS["squared"])
+        self._spread = TargetStats(clip=THRESHOLDS["squared"])
         # A single forecast stands twice: a simplex has two corners at the least.
         learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
         self.engine = CompiledLearner(learner.parts, "huber")
@@ -76,8 +76,8 @@ class Mixture:
         """How far behind each of K + 1 forecasts is, their losses and the rounds of these."""
 
     @property
-    def teams(self) -> list[Any]:
-        """Heads with last targets: none, as forecasts have no lags."""
+    def groups(self) -> list[Any]:
+        """Models with last targets: none, as forecasts have no lags."""
         return []
 
     @property
@@ -100,10 +100,10 @@ class Mixture:
     def _shares(self) -> Vector:
         """Weights of this combination and of each single forecast in the whole."""
         from swordplay.compile import uncompiled
-        from swordplay.engine.second_order.mixing import weigh
+        from swordplay.engine.second_order.mixing import write_weights
 
         shares = np.zeros(self.forecasts + 1)
-        uncompiled(weigh)(self._guard[: self.forecasts + 1], INNER, shares)
+        uncompiled(write_weights)(self._guard[: self.forecasts + 1], INNER, shares)
         return shares
 
     @property
@@ -137,18 +137,18 @@ class Mixture:
 
         Rows that were predicted earlier, as ``asked`` says, are learned like any others.
         """
-        from swordplay.engine.second_order.mixing import cut_rows, mix_rows
+        from swordplay.engine.second_order.mixing import clip_rows, robust_mix
 
         rows, targets = np.array(rows, order="C"), np.array(targets, dtype=np.float64)
         widths, fresh = np.empty(len(rows)), not self._range[2]
         first = float(np.median(rows[0])) if fresh and len(rows) else 0.0
-        cut_rows(rows, targets, self._range, widths)
+        clip_rows(rows, targets, self._range, widths)
         level = np.median(rows, axis=1)
         apart = (rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None]
         off = targets - level
         lengths = np.sqrt(np.einsum("ij,ij->i", apart, apart))
-        usual = self._gap.locate_and_follow(lengths)
-        threshold = THRESHOLDS[self.loss] * self._spread.locate_and_follow(off)[:, 1]
+        usual = self._gap.track(lengths)
+        threshold = THRESHOLDS[self.loss] * self._spread.track(off)[:, 1]
         unit = np.maximum(np.maximum(lengths, usual[:, 0] + usual[:, 1]), SMALLEST_GAP * threshold)
         unit[unit == 0.0] = 1.0  # all forecasts have agreed so far, and there is nothing to learn
         # Beyond the threshold a residual pulls no harder: clipped like this, no gradient changes
@@ -165,7 +165,7 @@ class Mixture:
         said = np.column_stack([combined, rows])
         answer, shares = np.empty(len(rows)), np.empty(self.forecasts + 1)
         losses = NO_WEIGHTS if weights is None else _writable(weights)
-        mix_rows(said, targets, losses, widths, INNER, self._guard, shares, answer)
+        robust_mix(said, targets, losses, widths, INNER, self._guard, shares, answer)
         if fresh and len(rows):
             answer[0] = first
         return answer
@@ -202,10 +202,10 @@ class Mixture:
             raise ValueError(
                 f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}"
             )
-        check("guard.range", ends[:2], Field(-FARTHEST, FARTHEST))
+        check("guard.range", ends[:2], Field(-MAX_CENTER, MAX_CENTER))
         check("guard.range", ends[2:], ROUND_COUNT)
-        check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, FARTHEST_BEHIND))
-        check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, FARTHEST**2 * 1e6))
+        check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, MAX_LAG_BEHIND))
+        check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, MAX_CENTER**2 * 1e6))
         return ends, numbers
 
 
