@@ -146,10 +146,10 @@ def test_scores_of_any_size_are_probabilities():
     "settings", [{}, {"curves": None}, {"lags": 2}, {"standardize": False, "curves": None}], ids=str
 )
 @pytest.mark.parametrize("labels", [False, True], ids=["numbers", "labels"])
-def test_usual_rows_leave_the_bits_of_others(settings, labels):
-    """A plain dictionary takes the short way, any other mapping the long one.
+def test_the_fast_path_leaves_the_bits_of_the_other(settings, labels):
+    """Plain dictionaries take the fast path (``DictColumns.fill``), other mappings do not.
 
-    Some rows among them are not usual.
+    Some dictionaries have other names or types, and do not either.
     """
     import swordplay.river as ours
 
@@ -174,7 +174,9 @@ def test_usual_rows_leave_the_bits_of_others(settings, labels):
         short.learn_one(row, target > 0 if labels else target)
         long.learn_one(OrderedDict(row), target > 0 if labels else target)
     assert bits(short._model) == bits(long._model)
-    assert short._rows.usual is not None or "standardize" in settings
+    model = short._model.groups[0] if labels else short._model
+    assert short._columns.fill(rows[-1], model.workspace)
+    assert not long._columns.fill(OrderedDict(rows[-1]), model.workspace)
     for bad in (
         {"a": float("nan"), "b": 0.0, "c": 0.0, "d": 0.0},
         {"a": 10**400, "b": 0.0, "c": 0.0, "d": 0.0},

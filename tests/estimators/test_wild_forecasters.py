@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from swordplay.estimators import forecast_mixture
+from swordplay.estimators.forecast_mixture import ForecastMixture
 from swordplay.sklearn import SwordAggregator
 
 ROWS, SHORTEST, MOST = 6000, 2000, 1.1
@@ -96,7 +96,7 @@ def test_rows_and_batches_are_the_same():
     ],
 )
 def test_a_damaged_guard_is_refused(name, change):
-    model = forecast_mixture.Mixture(3)
+    model = ForecastMixture(3)
     state = model.state()
     state[f"guard.{name}"] = change(state[f"guard.{name}"])
     with pytest.raises(ValueError, match="guard"):

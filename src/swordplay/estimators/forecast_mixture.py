@@ -1,6 +1,4 @@
-"""The learner behind the aggregator: forecasts in, one forecast out, weights that drift on the
-simplex.
-"""
+"""ForecastMixture: forecasts of several models in, one forecast out, by weights that drift."""
 
 from __future__ import annotations
 
@@ -16,37 +14,35 @@ from swordplay.engine.compiled_learner import CompiledLearner
 from swordplay.estimators.column_scaler import MAX_CENTER, TargetStats
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.model_settings import THRESHOLDS
+from swordplay.estimators.workspace import NO_WEIGHTS, writable
 from swordplay.parts.domains import Simplex
 from swordplay.parts.learners import SwordAgeless
 
-INNER = 0.7
-"""Weight of the combination by gradients in the beginning; the single forecasts share the rest."""
-ROOM, MAX_LAG_BEHIND = 0.5, 14.0
-"""As in ``engine.second_order.mixing``, which is imported with the first row."""
-NO_WEIGHTS: Vector = np.empty(0)
-"""All rows count the same."""
-SMALLEST_GAP = 1e-10
-"""Forecasts that differ by less than this share of the clipped residuals are the same forecast."""
+LEARNER_PRIOR = 0.7
+"""Initial weight of the learner's combination; the single forecasts share the rest."""
+RANGE_MARGIN, MAX_LAG_BEHIND = 0.5, 14.0
+"""As in ``engine.second_order.mixing``, which imports numba, and is imported with the first row."""
+MIN_RELATIVE_GAP = 1e-10
+"""Forecasts that differ by less than this share of the clipped residuals count as equal."""
 PARTS = ("gap", "spread", "engine", "guard")
 
 
 class ForecastMixture:
     r"""A convex combination of K forecasts.
 
-    As the weights sum to 1, forecasts and target may be moved together: each row is measured from
-    the median of its own forecasts, so that only their differences are learned from. It is then
-    divided by
+    As the weights sum to 1, a row and its target may be shifted together: the median of the row's
+    forecasts is subtracted, and a ``SwordAgeless`` on the simplex learns from the differences. They
+    are divided by
 
     .. math:: \max\{\|a_t\|, \text{the usual } \|a\|\},
 
-    so that every loss has a smoothness of 1 or less: a row on which the forecasts agree tells
-    little about who is right, and counts for little.
+    so that every loss has a smoothness of 1 or less. A row on which the forecasts nearly agree
+    tells little about which is best, and counts for little.
 
-    No forecaster can ruin the combination, however wild. All forecasts are cut to the usual range
-    of the target before anything is made of them, and the combination is itself one of K + 1: a
-    second mixture (``engine.second_order.mixing``) weighs it against each single forecast by their
-    squared errors, so that the best of them is always at hand. Before any target is known the
-    answer is the median of the forecasts.
+    No single forecast can ruin the combination. All forecasts are clipped to the usual range of the
+    target, and the learner's combination is itself one of K + 1 forecasts: a second mixture
+    (``engine.second_order.mixing``) weighs it against each single forecast by their squared errors.
+    Before any target is known the prediction is the median of the forecasts.
 
     Parameters
     ----------
@@ -67,13 +63,13 @@ class ForecastMixture:
         self.forecasts, self.loss = forecasts, loss
         self._gap = TargetStats(clip=THRESHOLDS["squared"])
         self._spread = TargetStats(clip=THRESHOLDS["squared"])
-        # A single forecast stands twice: a simplex has two corners at the least.
+        # A single forecast is doubled: a simplex has two corners at least.
         learner = SwordAgeless(Simplex(max(2, forecasts)), smoothness=1.0, memory=memory)
         self.engine = CompiledLearner(learner.parts, "huber")
         self._range = np.zeros(3)
-        """The two ends of the target's usual range, and the rows learned."""
+        """The two ends of the target's usual range, and the number of rows learned."""
         self._guard = np.zeros(2 * (forecasts + 1) + 1)
-        """How far behind each of K + 1 forecasts is, their losses and the rounds of these."""
+        """``numbers`` of ``mixing.robust_mix`` for K + 1 forecasts."""
 
     @property
     def groups(self) -> list[Any]:
@@ -82,29 +78,29 @@ class ForecastMixture:
 
     @property
     def rounds(self) -> int:
-        """How many rows were learned."""
+        """Number of rows learned."""
         return self.engine.rounds
 
     @property
     def combination(self) -> Vector:
         """Weight of each forecast, shape ``(K,)``: not negative, with a sum of 1."""
-        shares = self._shares()
-        return np.asarray(shares[0] * self._inner + shares[1:])
+        weights = self._mixture_weights()
+        return np.asarray(weights[0] * self._learner_weights + weights[1:])
 
     @property
-    def _inner(self) -> Vector:
-        """Weights of the combination by gradients alone."""
+    def _learner_weights(self) -> Vector:
+        """Weights of the learner's combination, shape ``(K,)``."""
         weights = np.maximum(self.engine.decision, 0.0)
         return np.asarray(weights / weights.sum()) if self.forecasts > 1 else np.ones(1)
 
-    def _shares(self) -> Vector:
-        """Weights of this combination and of each single forecast in the whole."""
+    def _mixture_weights(self) -> Vector:
+        """Return the weights of the learner's combination and of each forecast, ``(K + 1,)``."""
         from swordplay.compile import uncompiled
         from swordplay.engine.second_order.mixing import write_weights
 
-        shares = np.zeros(self.forecasts + 1)
-        uncompiled(write_weights)(self._guard[: self.forecasts + 1], INNER, shares)
-        return shares
+        answer = np.zeros(self.forecasts + 1)
+        uncompiled(write_weights)(self._guard[: self.forecasts + 1], LEARNER_PRIOR, answer)
+        return answer
 
     @property
     def effective_step_size(self) -> float:
@@ -112,12 +108,12 @@ class ForecastMixture:
         return float(np.exp(self.engine.weights @ np.log(self.engine.step_sizes)))
 
     def predict(self, rows: Matrix) -> Vector:
-        """Combined forecasts of rows of shape ``(T, K)``; nothing is learned."""
+        """Return combined forecasts of rows of shape ``(T, K)``; nothing is learned."""
         low, high, learned = self._range
         if not learned:
             return np.asarray(np.median(rows, axis=1))
-        room = ROOM * (high - low)
-        rows = np.clip(rows, low - room, high + room)
+        margin = RANGE_MARGIN * (high - low)
+        rows = np.clip(rows, low - margin, high + margin)
         level = np.median(rows, axis=1)
         return np.asarray((rows - level[:, None]) @ self.combination + level)
 
@@ -133,45 +129,52 @@ class ForecastMixture:
         weights: Vector | None = None,
         asked: Forecast | None = None,
     ) -> Vector:
-        """Combined forecasts, each made before its own target is learned; shape ``(T,)``.
+        """Return combined forecasts, each made before its own target is learned; ``(T,)``.
 
         Rows that were predicted earlier, as ``asked`` says, are learned like any others.
         """
         from swordplay.engine.second_order.mixing import clip_rows, robust_mix
 
         rows, targets = np.array(rows, order="C"), np.array(targets, dtype=np.float64)
-        widths, fresh = np.empty(len(rows)), not self._range[2]
-        first = float(np.median(rows[0])) if fresh and len(rows) else 0.0
-        clip_rows(rows, targets, self._range, widths)
+        count, is_first = len(rows), not self._range[2]
+        first = float(np.median(rows[0])) if is_first and count else 0.0
+        range_widths = np.empty(count)
+        clip_rows(rows, targets, self._range, range_widths)
         level = np.median(rows, axis=1)
-        apart = (rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None]
-        off = targets - level
-        lengths = np.sqrt(np.einsum("ij,ij->i", apart, apart))
+        differences = (rows if self.forecasts > 1 else np.hstack([rows, rows])) - level[:, None]
+        residuals = targets - level
+        lengths = np.sqrt(np.einsum("ij,ij->i", differences, differences))
         usual = self._gap.track(lengths)
-        threshold = THRESHOLDS[self.loss] * self._spread.track(off)[:, 1]
-        unit = np.maximum(np.maximum(lengths, usual[:, 0] + usual[:, 1]), SMALLEST_GAP * threshold)
-        unit[unit == 0.0] = 1.0  # all forecasts have agreed so far, and there is nothing to learn
-        # Beyond the threshold a residual pulls no harder: clipped like this, no gradient changes
-        # and none overflows.
-        reach = threshold + lengths
-        off = np.clip(off, -reach, reach)
-        schedule = np.ones((len(rows), 3))
+        threshold = THRESHOLDS[self.loss] * self._spread.track(residuals)[:, 1]
+        unit = np.maximum(lengths, usual[:, 0] + usual[:, 1])
+        unit = np.maximum(unit, MIN_RELATIVE_GAP * threshold)
+        unit[unit == 0.0] = 1.0  # all forecasts were equal so far: there is nothing to learn
+        # The gradient is constant beyond the threshold: clipping changes none, and none overflows.
+        limit = threshold + lengths
+        residuals = np.clip(residuals, -limit, limit)
+        schedule = np.ones((count, 3))
         schedule[:, 0] = 1.0 if weights is None else weights
         schedule[:, 1] = threshold / unit
-        played = self.engine.play(
-            np.ascontiguousarray(apart / unit[:, None]), off / unit, schedule=schedule, checked=True
-        )
+        scaled = np.ascontiguousarray(differences / unit[:, None])
+        played = self.engine.play(scaled, residuals / unit, schedule=schedule, checked=True)
         combined = np.asarray(played.predictions * unit + level)
-        said = np.column_stack([combined, rows])
-        answer, shares = np.empty(len(rows)), np.empty(self.forecasts + 1)
-        losses = NO_WEIGHTS if weights is None else _writable(weights)
-        robust_mix(said, targets, losses, widths, INNER, self._guard, shares, answer)
-        if fresh and len(rows):
+        forecasts = np.column_stack([combined, rows])
+        robust_mix(
+            forecasts,
+            targets,
+            NO_WEIGHTS if weights is None else writable(weights),
+            range_widths,
+            LEARNER_PRIOR,
+            self._guard,
+            np.empty(self.forecasts + 1),
+            answer := np.empty(count),
+        )
+        if is_first and count:
             answer[0] = first
         return answer
 
     def state(self) -> State:
-        """All that the next row needs."""
+        """Return all that the next row needs."""
         parts = {
             "gap": self._gap.state(),
             "spread": self._spread.state(),
@@ -183,7 +186,7 @@ class ForecastMixture:
         }
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
-        """Go on from a saved state, bit by bit."""
+        """Continue from a saved state; all further results are identical."""
         parts = {
             name: {
                 k.removeprefix(f"{name}."): v for k, v in saved.items() if k.startswith(f"{name}.")
@@ -196,7 +199,7 @@ class ForecastMixture:
         self._range, self._guard = self._checked_guard(parts["guard"])
 
     def _checked_guard(self, saved: Mapping[str, Any]) -> tuple[Vector, Vector]:
-        """Range and numbers of a saved guard; refuses what no rows lead to."""
+        """Return range and numbers of a saved mixture; refuse what no rows lead to."""
         ends, numbers = (np.array(saved[name], dtype=np.float64) for name in ("range", "numbers"))
         if ends.shape != (3,) or numbers.shape != self._guard.shape:
             raise ValueError(
@@ -207,10 +210,3 @@ class ForecastMixture:
         check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, MAX_LAG_BEHIND))
         check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, MAX_CENTER**2 * 1e6))
         return ends, numbers
-
-
-def _writable(array: Any) -> Any:
-    """Doubles in order that may be written: kernels are compiled for these, and once more for
-    any others.
-    """
-    return np.require(array, dtype=np.float64, requirements=["C", "W"])

@@ -27,13 +27,13 @@ from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.model_settings import (
     AUTO,
     CURVATURES,
-    FLOOR,
     LARGEST,
+    MAX_DEVIATION,
     MEMORY,
-    REACH,
+    MIN_SQUARED_NORM,
+    RATE_FACTOR,
+    RATE_FLOOR,
     RICH,
-    SHARPNESS,
-    SMALLEST_NORM,
     THRESHOLDS,
     LossName,
 )
@@ -266,8 +266,8 @@ class LinearModel:
             "is_logistic": self.loss == "logistic",
             "curvature": CURVATURES[self.loss],
             "threshold": THRESHOLDS[self.loss],
-            "max_deviation": REACH,
-            "min_squared_norm": SMALLEST_NORM,
+            "max_deviation": MAX_DEVIATION,
+            "min_squared_norm": MIN_SQUARED_NORM,
             "radius": self.radius,
             "column_clip": self.columns.clip,
             "target_clip": self.target.clip,
@@ -606,7 +606,7 @@ class LinearModel:
 @functools.lru_cache(maxsize=4)
 def _composition(width: int, radius: float, memory: float) -> Composition:
     """Return the parts of the learner, made once for all heads, of which there may be thousands."""
-    rate = SelfConfident(offset=0.0, factor=SHARPNESS, floor=FLOOR, memory=memory)
+    rate = SelfConfident(offset=0.0, factor=RATE_FACTOR, floor=RATE_FLOOR, memory=memory)
     learner = SwordAgeless(Ball(width, radius), smoothness=1.0, memory=memory)
     return learner.parts._replace(rate=rate)
 

@@ -1,4 +1,4 @@
-"""The numbers that every estimator is tuned by, and the parameters that users may set instead."""
+"""Parameters that every model has, checked, and the constants that the models are tuned by."""
 
 from __future__ import annotations
 
@@ -9,56 +9,50 @@ from swordplay.core import arguments
 LossName = Literal["squared", "huber", "logistic"]
 
 LARGEST = arguments.LARGEST_INPUT
-"""Magnitudes beyond this are mistakes: their squares, times radius and spread, would come near
-to what doubles can hold.
+"""Larger magnitudes are mistakes: their squares, times radius and spread, come near to the largest
+doubles.
 """
-
 THRESHOLDS = {"squared": 10.0, "huber": 1.0, "logistic": 1.0}
-"""Residuals beyond this many spreads of the target pull no harder.
+"""Threshold of the Huber loss, in spreads of the target.
 
-For the squared loss only outliers lie so far.
+For the squared loss only outliers lie beyond.
 """
-REACH = 30.0
-"""Targets beyond this many spreads from the centre are mistakes for the most part, and weigh
-less the farther they lie.
+MAX_DEVIATION = 30.0
+"""Targets farther than this many spreads from the centre are mostly mistakes; their weight is
+divided by their distance.
 """
-SMALLEST_NORM = 1e-12
-"""Rows shorter than this carry nothing to learn from; their weight stays finite."""
+MIN_SQUARED_NORM = 1e-12
+"""Rows with a smaller squared norm carry nothing to learn from; their weight stays finite."""
 MEMORY = 4000.0
 """Rounds that the weights of the experts remember: long enough to tell experts apart that differ
 by a few per cent.
 """
-SHARPNESS = 24.0
-"""Factor of the meta's rate.
+RATE_FACTOR = 24.0
+"""Factor of the meta's learning rate.
 
-After a flip the experts that are too slow have to lose all but a thousandth of their weight: with
-8, the default of the learner, that takes a model of age 1e4 up to 1.36 times as long as one of age
-1e3; with 24 up to 1.21."""
-FLOOR = 1e-4
-"""Of the rate: differences below a ten-thousandth of the largest surprise are rounding."""
-LARGEST_SETTING = 1e30
-"""Radius and clip are told in spreads.
-
-Far beyond this the losses of ordinary rows are no numbers.
+After a change of sign, the experts that are too slow have to lose all but a thousandth of their
+weight. With 8, the default of the learner, a model of age 1e4 takes up to 1.36 times as long for
+this as one of age 1e3; with 24 up to 1.21 times.
 """
+RATE_FLOOR = 1e-4
+"""Floor of the rate: differences below a ten-thousandth of the largest error are rounding."""
+MAX_SETTING = 1e30
+"""Largest radius and clip, in spreads: the losses of ordinary rows overflow far beyond."""
 CURVATURES = {"squared": 1.0, "huber": 1.0, "logistic": 0.25}
-
-MOST_LAGS = 10_000
+"""Largest second derivative of each loss in the prediction."""
+MAX_LAGS = 10_000
 """Each lag is a column; far more are a mistake, and would not fit into memory."""
 
 AUTO, RICH = "auto", "rich"
-"""Of lags: experts with and without compete.
-
-Of curves: second-order experts stand beside the first-order ones.
-"""
+"""Values of ``lags`` (``"auto"``: experts with and without compete) and of ``curves``."""
 
 
 def settings(estimator: Any) -> dict[str, Any]:
-    """The parameters of a model that every estimator has, checked."""
+    """Return the parameters of an estimator's model, checked."""
     return {
-        "radius": _bounded("radius", estimator.radius),
+        "radius": _moderate("radius", estimator.radius),
         "memory": arguments.positive("memory", estimator.memory),
-        "clip": _bounded("clip", estimator.clip),
+        "clip": _moderate("clip", estimator.clip),
         "standardize": bool(estimator.standardize),
         "intercept": bool(estimator.intercept),
         "lags": checked_lags(estimator.lags),
@@ -67,23 +61,23 @@ def settings(estimator: Any) -> dict[str, Any]:
 
 
 def checked_lags(lags: Any) -> int | str:
-    """A number of lags, or ``"auto"``."""
+    """Return a number of lags, or ``"auto"``; refuse anything else."""
     if isinstance(lags, str):
         if lags != AUTO:
             raise ValueError(
                 f"lags must be a whole number or 'auto', got {arguments.short_repr(lags)}."
             )
         return AUTO
-    if (clean := arguments.integer("lags", lags, least=0)) > MOST_LAGS:
+    if (clean := arguments.integer("lags", lags, least=0)) > MAX_LAGS:
         raise ValueError(
-            f"lags must be at most {MOST_LAGS:,}, got {arguments.short_repr(clean)}. A few dozen "
+            f"lags must be at most {MAX_LAGS:,}, got {arguments.short_repr(clean)}. A few dozen "
             "are many."
         )
     return clean
 
 
 def checked_curves(curves: Any) -> str | None:
-    """``"auto"``, ``"rich"`` or None."""
+    """Return ``"auto"``, ``"rich"`` or None; refuse anything else."""
     if curves is not None and not (isinstance(curves, str) and curves in (AUTO, RICH)):
         raise ValueError(
             f"curves must be 'auto', 'rich' or None, got {arguments.short_repr(curves)}."
@@ -91,18 +85,18 @@ def checked_curves(curves: Any) -> str | None:
     return curves
 
 
-def _bounded(name: str, value: Any) -> float:
-    """A positive number with which no ordinary row overflows."""
-    if (clean := arguments.positive(name, value)) > LARGEST_SETTING:
+def _moderate(name: str, value: Any) -> float:
+    """Return a positive number with which no ordinary row overflows."""
+    if (clean := arguments.positive(name, value)) > MAX_SETTING:
         raise ValueError(
-            f"{name} must be at most {LARGEST_SETTING:g}, got {clean:g}. It counts spreads: some "
+            f"{name} must be at most {MAX_SETTING:g}, got {clean:g}. It counts spreads: some "
             "dozens are many."
         )
     return clean
 
 
 def regression_loss(loss: Any) -> LossName:
-    """A loss for targets that are numbers."""
+    """Return a loss for targets that are numbers; refuse anything else."""
     if not (isinstance(loss, str) and loss in ("squared", "huber")):
         raise ValueError(f"loss must be 'squared' or 'huber', got {arguments.short_repr(loss)}.")
     return loss  # type: ignore[return-value]  # one of two words, as was just seen

@@ -64,7 +64,7 @@ class Answers(NamedTuple):
     before: Any
     """What had been learned before: rows, or rows of each class."""
     told: list[Any]
-    """What single step sizes learn from: pairs of scaled rows (``Scratch``) and labels, which a
+    """What single step sizes learn from: pairs of scaled rows (``Workspace``) and labels, which a
     regression passes over.
     """
 
