@@ -16,8 +16,7 @@ import numpy as np
 from swordplay.core.state import Field, check
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.engine.second_order import class_calibration
-from swordplay.estimators import probabilities
-from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.class_probabilities import ClassCalibration, probabilities_of
 from swordplay.keyed import kernels, key_bytes
 from swordplay.keyed.interval_layout import IntervalLayout
 from swordplay.keyed.kernels import KeyRuns
@@ -97,7 +96,7 @@ class KeyTable:
     def _untrained(self) -> KeyStates:
         """The state of a key without rows."""
         models = range(self.settings.models)
-        calibration = Tempered().state()["numbers"] if self._calibrates else np.empty(0)
+        calibration = ClassCalibration().state()["numbers"] if self._calibrates else np.empty(0)
         intervals = self._interval_layouts[0].fresh if self._interval_layouts else np.empty(0)
         return KeyStates(
             last_seen=np.array([NEVER]),
@@ -265,7 +264,7 @@ class KeyTable:
         if not classes:
             return scores
         if not self._calibrates:
-            return probabilities.of_scores(scores, classes)
+            return probabilities_of(scores, classes)
         answer = np.zeros((len(scores), classes))
         calibrated = np.empty((len(by_key), classes))
         scratch = np.empty((5, max(3, classes)))
@@ -510,15 +509,15 @@ class KeyTable:
 
 def check_calibrations(numbers: Matrix, classes: int) -> None:
     """Refuse saved calibrations of keys with numbers that no rows lead to."""
-    places, name = class_calibration, "calibration"
-    sharpest = places.SHARPEST
+    name, place = "calibration", class_calibration.PLACE
     check(name, numbers, Field(-MAX_CALIBRATION, MAX_CALIBRATION))
-    check(name, numbers[:, places.LAST], Field(-1.0, classes - 1.0, whole=True))
-    check(name, numbers[:, places.BEHIND : places.SHARP], Field(0.0, 14.0))
-    factors = numbers[:, [places.SHARP, places.STAY]]
-    check(name, factors, Field(1.0 / sharpest, sharpest))
-    curvatures = numbers[:, [places.SHARP + 1, places.STAY + 2, places.STAY + 4]]
-    check(name, curvatures, Field(places.RIDGE / 2.0, MAX_CALIBRATION))
+    check(name, numbers[:, place.last_label], Field(-1.0, classes - 1.0, whole=True))
+    check(name, numbers[:, place.lag_behind : place.tau], Field(0.0, 14.0))
+    taus = Field(1.0 / class_calibration.MAX_TAU, class_calibration.MAX_TAU)
+    check(name, numbers[:, [place.tau, place.stay_tau]], taus)
+    curvatures = [place.tau_curvature, place.stay_tau_curvature, place.stay_curvature]
+    least = Field(class_calibration.RIDGE / 2.0, MAX_CALIBRATION)
+    check(name, numbers[:, curvatures], least)
 
 
 # ---------------------------------------------------------------------- rows in runs and waves

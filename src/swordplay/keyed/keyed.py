@@ -15,8 +15,13 @@ from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
 from swordplay.core.types import Matrix
 from swordplay.estimators.labels import dump_classes, label_array, load_classes
-from swordplay.estimators.model import AUTO, LossName, regression_loss
-from swordplay.estimators.tuning import checked_curves, checked_lags
+from swordplay.estimators.model_settings import (
+    AUTO,
+    LossName,
+    checked_curves,
+    checked_lags,
+    regression_loss,
+)
 from swordplay.keyed import inputs, key_bytes, key_models
 from swordplay.keyed.inputs import Rows
 from swordplay.keyed.key_bytes import KeyStates

@@ -158,22 +158,24 @@ class BulkTracker:
         batch, numbers, refusals = self.usable(batch, numbers)
         column = batch.column(self.settings.target)
         targets = np.ascontiguousarray(self.like.blank.contestants.targets(column))
-        rows, whose = self._encoded(batch), self._numbers(batch)
-        by_key = self._by_key(whose)
-        said, known, scored, bounds = self._predict_and_learn(whose, by_key, rows, targets)
-        errors = np.where(scored, (said - targets) ** 2, 0.0)
-        running = self.predictions.running(errors, scored)
+        rows, keys = self._encoded(batch), self._numbers(batch)
+        by_key = self._by_key(keys)
+        predictions, is_predicted, is_scored, bounds = self._predict_and_learn(
+            keys, by_key, rows, targets
+        )
+        errors = np.where(is_scored, (predictions - targets) ** 2, 0.0)
+        running = self.predictions.running(errors, is_scored)
         columns = [
             pa.array(numbers if self.numbering is None else self.numbering[numbers - 1]),
             *(batch.column(field.name).cast(field.type) for field in self.fields),
-            _masked(said, known),
+            _masked(predictions, is_predicted),
             *(
-                _masked(end, known & np.isfinite(end))
+                _masked(end, is_predicted & np.isfinite(end))
                 for end in (bounds.T if self._has_bounds else ())
             ),
             *(
-                _masked(values, there)
-                for values, there in ((targets, ~np.isnan(targets)), (errors, scored))
+                _masked(values, is_valid)
+                for values, is_valid in ((targets, ~np.isnan(targets)), (errors, is_scored))
             ),
             running,
         ]
@@ -204,14 +206,14 @@ class BulkTracker:
             ).rows
         return self._room[: len(batch)]
 
-    def _by_key(self, whose: Any) -> Any:
+    def _by_key(self, keys: Any) -> Any:
         """Places of the rows, key by key and in their order."""
         from swordplay.tracking.bulk_kernel import (
             sort_by_key,
         )  # numba is imported with the first row
 
-        places = np.empty(len(whose), dtype=np.int64)
-        sort_by_key(whose, np.zeros(len(self.counts), dtype=np.int64), places)
+        places = np.empty(len(keys), dtype=np.int64)
+        sort_by_key(keys, np.zeros(len(self.counts), dtype=np.int64), places)
         return places
 
     def _appeared(self, batch: Any, rows: Any) -> tuple[str, ...]:
@@ -259,7 +261,7 @@ class BulkTracker:
         Returns
         -------
         predictions, is_predicted, is_scored, bounds
-            Predictions, the rows that have one, the rows whose prediction is compared with a
+            Predictions, the rows that have one, the rows keys prediction is compared with a
             target, and the ends of intervals, shape ``(T, 2)``.
         """
         count = len(rows)
@@ -393,5 +395,6 @@ class BulkTracker:
         return tracker
 
 
-def _masked(values: Vector, there: Any) -> Any:
-    return pa.array(values, mask=None if there.all() else ~there)
+def _masked(values: Vector, is_valid: Any) -> Any:
+    """Return an Arrow array, null where not ``is_valid``."""
+    return pa.array(values, mask=None if is_valid.all() else ~is_valid)

@@ -19,7 +19,7 @@ from swordplay.core.state import (
     strip_prefix,
 )
 from swordplay.core.types import State
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.tracking.key_index import read_keys
 from swordplay.tracking.ranges import SUM, TOTAL
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from swordplay.tracking.bulk import BulkTracker
 
 COUNTS = ("rows", "unlabelled", "refused", "last")
-MOST_KEYS = 1 << 31
+MAX_KEYS = 1 << 31
 SLACK = 1e-6
 """Rounding of sums, relatively."""
 
 
 def written(tracker: BulkTracker) -> State:
-    """All that the next row needs."""
+    """Return all that the next row needs, as named arrays and texts."""
     like = tracker.like.state() | add_prefix("encoder", tracker.encoder.state())
     return {
         **like,
@@ -51,15 +51,15 @@ def written(tracker: BulkTracker) -> State:
 
 
 def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
-    """Go on from a saved state.
+    """Load a saved state into a fresh tracker.
 
     Raises
     ------
     ValueError
-        If it is not one that such a run leads to.
+        If the state cannot have come from such a run.
     """
     bulk = strip_prefix("bulk", saved)
-    keys = read_keys(bulk["keys"], tracker.settings.key, MOST_KEYS, tracker.fields)
+    keys = read_keys(bulk["keys"], tracker.settings.key, MAX_KEYS, tracker.fields)
     names = keys if len(tracker.settings.key) > 1 else [value for (value,) in keys]
     tracker.table.from_bytes([(names, entry_bytes("bulk.table", bulk["table"]))])
     ranges = {

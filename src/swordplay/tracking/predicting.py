@@ -201,7 +201,7 @@ def weight_of_last_targets(tracker: AnyTracker) -> float:
     models: list[Any] = [
         one.contestants for one in every if isinstance(one, Tracker) and one.started
     ]
-    layers = [one.model.second for one in models]
+    layers = [one.model.second_order for one in models]
     # Without competing experts there are none of this kind: either none uses the last targets, or
     # all do (--lags K).
     weights = [{} if layer is None else layer.weights() for layer in layers]
