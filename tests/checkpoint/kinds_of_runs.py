@@ -96,7 +96,7 @@ def bulk_kind() -> Kind:
     from swordplay.tracking.bulk import BulkTracker
     from tracking.test_bulk import table
 
-    batch, settings = table(1, 150, SHOPS), Settings("y", key=("shop",), lags=1)
+    batch, settings = table(1, 150, SHOPS), Settings("y", key=("shop",), lags="auto", curves="auto")
     bulk = trackers.begin(settings, batch.slice(0, 100))
     bulk.track(batch.slice(0, 100), np.arange(1, 101))
     more, numbers = batch.slice(100), np.arange(101, 151)

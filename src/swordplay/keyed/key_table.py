@@ -80,6 +80,7 @@ class KeyTable:
         self.numbers: dict[Any, int] = {}
         """Number of each key, in the order in which they joined."""
         self.initial = initial or self._untrained()
+        """The state that every key begins with."""
         self._last_seen = GrowingArray(np.empty(0, dtype=np.int64))
         self._slots = GrowingArray(np.empty(0, dtype=np.int64))
         """Where the first rows of each key are; slot 0 is that of all keys that need none."""
@@ -314,6 +315,10 @@ class KeyTable:
         """Weights of the experts of each key's first model, ``(K, N)``, and their step sizes."""
         return self.layout.weights(self._records[0].rows)
 
+    def weight_of_last_targets(self) -> Vector:
+        """Weight of forecasts that use the last targets in the next mixture of each key's model."""
+        return self.layout.weight_of_last_targets(self._records[0].rows)
+
     def records(self, number: int) -> list[tuple[Vector, WarmUpRows]]:
         """The record and the first rows of each model of a key."""
         slot = int(self._slots.rows[number])
@@ -455,23 +460,25 @@ class KeyTable:
             self._intervals.rows[some],
         )
 
-    def read(self, data: bytes, keys: int) -> KeyStates:
-        """Read and check the state of so many keys, which :meth:`to_bytes` wrote.
+    def read(self, saved: Sequence[tuple[int, bytes]]) -> KeyStates:
+        """Read and check states that :meth:`to_bytes` wrote: numbers of keys, and their bytes.
 
         Raises
         ------
         ValueError
-            If it was saved with other settings, or is damaged.
+            If a state was saved with other settings, or is damaged.
         """
         width = self.initial.calibrations.shape[1]
-        states = key_bytes.from_bytes(data, keys, self.layout, width, self._digests)
-        self._check(states)
-        return states._replace(
-            # Kernels take arrays that may be written, and numpy's from bytes may not.
-            calibrations=states.calibrations.copy(),
-            records=[records.copy() for records in states.records] if keys == 1 else states.records,
-            intervals=self._own_intervals(states.intervals, keys),
+        states = key_bytes.join(
+            [
+                key_bytes.from_bytes(data, keys, self.layout, width, self._digests)
+                for keys, data in saved
+            ]
         )
+        keys = len(states.last_seen)
+        self._check(states)
+        intervals = self._own_intervals(states.intervals, keys)
+        return states._replace(intervals=intervals)
 
     def from_bytes(self, saved: Iterable[tuple[Sequence[Any], bytes]]) -> None:
         """Let keys join with states that :meth:`to_bytes` wrote: lists of keys, and their bytes.
@@ -483,9 +490,10 @@ class KeyTable:
         ValueError
             If a state was saved with other settings, or is damaged. Nothing has joined then.
         """
-        pieces = [(keys, self.read(data, len(keys))) for keys, data in saved]
-        for keys, states in pieces:
-            self.join(keys, states)
+        parts = list(saved)
+        if parts:
+            states = self.read([(len(keys), data) for keys, data in parts])
+            self.join([key for keys, _ in parts for key in keys], states)
 
     def _own_intervals(self, saved: Matrix, keys: int) -> Matrix:
         """Intervals of the level of this table; those that were not saved begin now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,8 @@ from swordplay.keyed.record_layout import KeyModel, RecordLayout
 from swordplay.keyed.sqlite_store import ALWAYS, Key, SqliteStore, StoredKey
 
 Task = Literal["regression", "classification"]
+ENCODED_KEYS = 1000
+"""Keys whose states are copied at a time when they are saved."""
 SAMPLED_KEYS = 3
 """Keys that are read when a folder is opened, to check its settings: some may be damaged."""
 
@@ -369,7 +372,8 @@ class Keyed(LockedModel):
         keyed.names = None if names is None else tuple(names)
         table = keyed._make_table(arguments.integer("dim", dim))
         if about["start"]:
-            keyed._initial = table.read(about["start"], 1)
+            # A deep copy may be written, as kernels want it; arrays of bytes may not.
+            keyed._initial = copy.deepcopy(table.read([(1, about["start"])]))
             table = keyed._make_table(dim)
         keyed._table, keyed._store = table, store
         if sample and not any(_can_be_read(table, row) for row in sample):
@@ -411,23 +415,26 @@ class Keyed(LockedModel):
         try:
             table.from_bytes([([row.key], key_bytes.decompress(row.state)) for row in stored])
         except ValueError as error:
+            key = next((row.key for row in stored if not _can_be_read(table, row)), None)
             raise CheckpointError(
-                f"the keys in {store.path!r} are damaged: {error} Go back to a copy."
+                f"the keys in {store.path!r} are damaged at key {key!r}: {error}"
             ) from error
         self._has_changed.extend(len(stored), False)
 
     @staticmethod
     def _stored(table: KeyTable, numbers: Any) -> Iterator[StoredKey]:
         """The states of some keys, as they are saved."""
-        names = list(table.numbers)
-        for number in numbers.tolist():
-            state = key_bytes.compress(table.to_bytes([number]))
-            yield StoredKey(names[number], int(table.last_seen[number]), state)
+        names, digest = list(table.numbers), table.settings.digest()
+        for first in range(0, len(numbers), ENCODED_KEYS):
+            some = numbers[first : first + ENCODED_KEYS]
+            for number, one in zip(some.tolist(), key_bytes.split(table.states(some)), strict=True):
+                state = key_bytes.compress(key_bytes.to_bytes(one, digest))
+                yield StoredKey(names[number], int(one.last_seen[0]), state)
 
 
 def _can_be_read(table: KeyTable, row: StoredKey) -> bool:
     try:
-        table.read(key_bytes.decompress(row.state), 1)
+        table.read([(1, key_bytes.decompress(row.state))])
     except ValueError:
         return False
     return True
