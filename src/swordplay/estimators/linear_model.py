@@ -481,14 +481,7 @@ class LinearModel:
             parts = self.learn(rows, targets, weights, observer, late_scores, notes)
         scores = [(part.scores if len(part.scores) > 1 else part.mixed[None]).T for part in parts]
         centers = [part.column_centers for part in parts]
-        if len(parts) > 1 and any(map(len, centers)):
-            centers = [
-                part if len(part) else np.full((len(some), self.dim), np.nan)
-                for part, some in zip(centers, scores, strict=True)
-            ]
-        if len({part.shape[1] for part in centers}) > 1:  # columns joined on the way
-            centers = [_wider(part, self.dim) for part in centers]
-        return np.concatenate(scores), np.concatenate(centers)
+        return np.concatenate(scores), join_centers(centers, list(map(len, scores)), self.dim)
 
     def learn(
         self,
@@ -640,10 +633,19 @@ def _load_learner(
         )
 
 
-def _wider(table: Matrix, dim: int) -> Matrix:
-    """Return a table with columns of NaN behind the others, up to ``dim``."""
-    room = np.full((len(table), dim - table.shape[1]), np.nan)
-    return np.hstack([table, room])
+def join_centers(centers: Sequence[Matrix], counts: Sequence[int], dim: int) -> Matrix:
+    """Return the centres of missing entries of all rows, from those of some rows at a time.
+
+    ``counts`` are these numbers of rows. The result has ``dim`` columns, or no rows if no entry is
+    missing.
+    """
+    if len(centers) == 1 or not any(map(len, centers)):
+        return centers[0].copy()
+    answer, first = np.full((sum(counts), dim), np.nan), 0
+    for part, count in zip(centers, counts, strict=True):
+        answer[first : first + len(part), : part.shape[1]] = part
+        first += count
+    return answer
 
 
 def learn_with_earlier_lags(
