@@ -9,8 +9,8 @@ from swordplay.theory.reproduce import (
     ENTRIES,
     INSTANCES,
     RATE_TOLERANCE,
-    Game,
-    Meter,
+    ProgressCounter,
+    StreamQuantities,
     evaluate,
     horizons,
     paper_tuned,
@@ -162,18 +162,30 @@ def test_too_short_a_game_is_refused(largest):
 )
 def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
     seen = []
-    meter = Meter(lambda done, planned, label: seen.append(done), planned_rounds=numbers[-1])
-    played = meter.progress_of_run(numbers[-1])
+    counter = ProgressCounter(
+        lambda done, planned, label: seen.append(done), planned_rounds=numbers[-1]
+    )
+    played = counter.progress_of_run(numbers[-1])
     for number in numbers:
         played(number)
     assert seen == expected
 
 
 def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
-    game = Game.of_stream(sp.streams.paper.gradual(20))
+    stream = StreamQuantities.of_stream(sp.streams.paper.gradual(20))
 
     def bound(*, diameter, horizon, step_size, other=None):
         return diameter, horizon, step_size, other
 
-    assert evaluate(bound, game, step_size=0.5, experts=3) == (game.diameter, 21, 0.5, None)
-    assert evaluate(bound, game, step_size=0.5, horizon=7) == (game.diameter, 7, 0.5, None)
+    assert evaluate(bound, quantities, step_size=0.5, experts=3) == (
+        quantities.diameter,
+        21,
+        0.5,
+        None,
+    )
+    assert evaluate(bound, quantities, step_size=0.5, horizon=7) == (
+        quantities.diameter,
+        7,
+        0.5,
+        None,
+    )

@@ -113,7 +113,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def safe_size(name: str, value: Any) -> float:
+def positive_with_safe_square(name: str, value: Any) -> float:
     """Check that a value is a positive size whose square neither overflows nor vanishes."""
     number = positive(name, value)
     if not SMALLEST_SIZE <= number <= LARGEST_SIZE:

@@ -101,12 +101,12 @@ def array(
     return Field(low, high, whole, nan, shape, optional, semidefinite)
 
 
-ROUND_COUNT = Field(0.0, MAX_ROUNDS, whole=True)
-"""Number of rounds, or an array of such numbers."""
-OBSERVED_ROUNDS = number(0.0, MAX_ROUNDS / 2.0, whole=True)
-"""Number of rounds that a learner has observed; half of the limit is left for further rounds."""
-ROW_COUNT = Field(0.0, 2.0**50, whole=True)
-"""Number of rows of a table; 7/8 of the range of exact whole numbers is left for further rows."""
+ROUND_COUNT_RANGE = Field(0.0, MAX_ROUNDS, whole=True)
+"""Range of a number of rounds, or of an array of such numbers."""
+OBSERVED_ROUNDS_RANGE = number(0.0, MAX_ROUNDS / 2.0, whole=True)
+"""Range of the rounds of a loaded learner; half of the limit is left for further rounds."""
+ROW_COUNT_RANGE = Field(0.0, 2.0**50, whole=True)
+"""Range of a number of rows; 7/8 of the exact whole numbers are left for further rows."""
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
+from swordplay.compile import inline, inline_ordered, kernel, unrolled_loop
 from swordplay.core.types import Matrix, Vector
 
 WARM_UP = 32
@@ -238,7 +238,7 @@ def deviation(values: Any, count: int, rows: int, center: float, limit: float) -
     return math.sqrt(total / rows)
 
 
-@inline_exact
+@inline_ordered
 def pursue(
     value: float, j: int, centers: Vector, spreads: Vector, pace: float, clip: float
 ) -> None:

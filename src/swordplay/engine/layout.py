@@ -189,7 +189,7 @@ class _Scalar(NamedTuple):
     # divisor of the steps for many coordinates, at least 1; 0 if no expert is capped
     step_shrink: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
     expert_count: Annotated[int, MADE]  # columns in use
-    entropy: Annotated[int, MADE]  # ln(1 / smallest prior)
+    prior_cost: Annotated[int, MADE]  # ln(1 / smallest prior)
     # 1 if a prediction has left the products of its row below and in the scratch rows
     has_prediction: Annotated[int, SCRATCH]
     squared_norm: Annotated[int, SCRATCH]

@@ -149,7 +149,7 @@ class LearnerMemory:
             EXPERT.step_size, :n
         ]  # adaptive ones are made anew
         numbers[EXPERT.inverse_scale, :n] = 1.0 / numbers[EXPERT.scale, :n]
-        self.scalars[SCALAR.entropy] = -numbers[EXPERT.log_prior, :n].min()
+        self.scalars[SCALAR.prior_cost] = -numbers[EXPERT.log_prior, :n].min()
         self.scalars[SCALAR.has_prediction] = self.scalars[SCALAR.steps_ready] = 0.0
         self._mirror_numbers()
 

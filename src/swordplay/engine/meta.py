@@ -462,7 +462,7 @@ def update_learning_rate(live: Vector, config: Vector, mismatch: float, surprise
     """
     if config[SETTING.rate_rule] == FIXED:
         return False
-    lam = live[SCALAR.entropy]
+    lam = live[SCALAR.prior_cost]
     diameter = config[SETTING.diameter]
     if config[SETTING.rate_rule] == DOUBLING:
         live[SCALAR.rate_total] += surprise

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.compile import inline, inline_exact, kernel
+from swordplay.compile import inline, inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.column_stats import (
     locate_and_follow_each,
@@ -90,7 +90,7 @@ def keep_recent(targets: Vector, recent: Vector) -> None:
         recent[j] = targets[count - 1 - j] if j < count else recent[j - count]
 
 
-@inline_exact
+@inline_ordered
 def plan(
     targets: Vector,
     weights: Vector,

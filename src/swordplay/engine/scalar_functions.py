@@ -10,7 +10,7 @@ from swordplay.compile import (
     expert_loop,
     float_to_bits,
     inline,
-    inline_exact,
+    inline_ordered,
     larger,
     smaller,
 )
@@ -84,7 +84,7 @@ def curvature(loss: int) -> float:
     return 1.0 if loss in (SQUARED, HUBER) else 0.25
 
 
-@inline_exact
+@inline_ordered
 def fading(exponent: float) -> float:
     """exp of a number that is not positive, to the last bit or two, for vector instructions.
 
@@ -109,7 +109,7 @@ def fading(exponent: float) -> float:
     return series * bits_to_float((float_to_bits(shifted) + 1023) << 52)
 
 
-@inline_exact
+@inline_ordered
 def log1p(small: float) -> float:
     """log(1 + s) for s from 0 to 1, to the last digits.
 

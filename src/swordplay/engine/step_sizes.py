@@ -313,7 +313,7 @@ def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
             numbers[row, column] = numbers[row, experts + 1]
         numbers[EXPERT.log_prior, column], numbers[EXPERT.weight, column] = -math.inf, 0.0
     live[SCALAR.expert_count] = experts + 2.0
-    live[SCALAR.entropy] = math.log(
+    live[SCALAR.prior_cost] = math.log(
         2.0 * count * (count + 1.0)
     )  # the smallest prior is the parent's
 

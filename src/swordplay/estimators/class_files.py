@@ -11,7 +11,7 @@ import numpy as np
 
 from swordplay.core import state
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import DAMAGED, ROW_COUNT, Field, add_prefix, part_of, split_parts
+from swordplay.core.state import DAMAGED, ROW_COUNT_RANGE, Field, add_prefix, part_of, split_parts
 from swordplay.core.types import State, Vector
 from swordplay.estimators.heads import Heads
 
@@ -64,7 +64,7 @@ def read(saved: Mapping[str, Any]) -> SavedClasses:
         raise ValueError(
             f"state has counts of shape {counts.shape} and turned = {short_repr(turned)}. {DAMAGED}"
         )
-    state.check("counts", counts, ROW_COUNT)
+    state.check("counts", counts, ROW_COUNT_RANGE)
     parts = split_parts(saved)
     return SavedClasses(counts, int(turned), *_seated(parts, counts, int(turned)))
 

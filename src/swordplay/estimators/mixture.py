@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
+from swordplay.core.state import DAMAGED, ROUND_COUNT_RANGE, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.compiled_learner import CompiledLearner
@@ -203,7 +203,7 @@ class Mixture:
                 f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}"
             )
         check("guard.range", ends[:2], Field(-FARTHEST, FARTHEST))
-        check("guard.range", ends[2:], ROUND_COUNT)
+        check("guard.range", ends[2:], ROUND_COUNT_RANGE)
         check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, FARTHEST_BEHIND))
         check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, FARTHEST**2 * 1e6))
         return ends, numbers

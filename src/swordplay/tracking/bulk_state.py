@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from swordplay.core.state import (
-    ROW_COUNT,
+    ROW_COUNT_RANGE,
     Field,
     add_prefix,
     check,
@@ -65,7 +65,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     ranges = {
         "last": Field(-LARGEST, LARGEST),
         "totals": TOTAL,
-        "counts": ROW_COUNT,
+        "counts": ROW_COUNT_RANGE,
         "sums": SUM,
         "figures": SUM,
         "apart": Field(0.0, 1.0, whole=True),
@@ -79,7 +79,7 @@ def read(tracker: BulkTracker, saved: Mapping[str, Any]) -> None:
     if (np.abs(tracker.totals.rows) > LARGEST * tracker.counts.rows * (1.0 + SLACK)).any():
         raise damaged("the totals of the keys are more than their rows can have")
     for name in COUNTS:
-        check_number(name, saved[name], ROW_COUNT)
+        check_number(name, saved[name], ROW_COUNT_RANGE)
         setattr(tracker, name, int(saved[name]))
     tracker.late = [str(name) for name in json.loads(bulk["late"])]
     encoder = strip_prefix("encoder", saved)

@@ -263,10 +263,10 @@ class Halving:
     def __init__(self, first):
         self.first = first
 
-    def start(self, constants, entropy):
+    def start(self, constants, prior_cost):
         return rates.RateState(0.0, 0.0, self.first)
 
-    def step(self, state, signal, constants, entropy):
+    def step(self, state, signal, constants, prior_cost):
         return state._replace(value=state.value / 2), False
 
 

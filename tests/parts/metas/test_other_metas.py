@@ -356,13 +356,13 @@ def test_sums_of_before_shrink_when_the_unit_grows():
     """By hand: regrets are 2 and -2, so that a unit of 1 grows to 2, and one of 4 stays."""
     weights, losses, none = np.array([0.5, 0.5]), np.array([0.0, 4.0]), np.zeros(2)
     grown = scaled_regrets(weights, losses, none, 1.0)
-    assert (grown.unit, grown.shrink, grown.regrets.tolist()) == (2.0, 0.5, [1.0, -1.0])
+    assert (grown.unit, grown.unit_ratio, grown.regrets.tolist()) == (2.0, 0.5, [1.0, -1.0])
     kept = scaled_regrets(weights, losses, none, 4.0)
-    assert (kept.unit, kept.shrink, kept.regrets.tolist()) == (4.0, 1.0, [0.5, -0.5])
+    assert (kept.unit, kept.unit_ratio, kept.regrets.tolist()) == (4.0, 1.0, [0.5, -0.5])
     first = scaled_regrets(weights, losses, none, 0.0)
-    assert (first.unit, first.shrink) == (2.0, 0.0)
+    assert (first.unit, first.unit_ratio) == (2.0, 0.0)
     nothing = scaled_regrets(weights, none, none, 0.0)
-    assert (nothing.unit, nothing.shrink, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
+    assert (nothing.unit, nothing.unit_ratio, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
 
 
 def test_the_largest_possible_squares_are_accepted():

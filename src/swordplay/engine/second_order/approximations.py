@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compile import bits_to_float, float_to_bits, inline_exact, unrolled_loop
+from swordplay.compile import bits_to_float, float_to_bits, inline_ordered, unrolled_loop
 from swordplay.compile.simd4 import LANES, exp2_int, load_at, select, store_at
 from swordplay.core.types import Vector
 
@@ -37,7 +37,7 @@ BRINK = math.sqrt(2.0) - 1.0
 LN2 = math.log(2.0)
 
 
-@inline_exact
+@inline_ordered
 def power_of_e(x: Any) -> Any:
     """e^x, for x between -700 and 700: 2^k e^r with a whole k and r below ln(2)/2 in magnitude."""
     shifted = x * PER_LN2 + WHOLE
@@ -48,7 +48,7 @@ def power_of_e(x: Any) -> Any:
     return s * exp2_int(shifted)
 
 
-@inline_exact
+@inline_ordered
 def cosine(x: float) -> float:
     """cos x, for x of some hundreds at the most: that of x - k pi, turned where k is odd."""
     shifted = x * (1.0 / math.pi) + WHOLE
@@ -60,7 +60,7 @@ def cosine(x: float) -> float:
     return float(bits_to_float(float_to_bits(s) ^ (float_to_bits(shifted) << 63)))
 
 
-@inline_exact
+@inline_ordered
 def log_loss(right: Any) -> Any:
     """ln(1 + e^-s): with e = e^-|s|, ln(1 + e) is 2 artanh(e/(2 + e)), or ln 2 and that of half
     of 1 + e.
@@ -76,7 +76,7 @@ def log_loss(right: Any) -> Any:
     return 2.0 * z * s + select(e, BRINK, LN2, 0.0) + select(wrong, 0.0, wrong, 0.0)
 
 
-@inline_exact
+@inline_ordered
 def within(number: Any, most: float) -> Any:
     """A number, cut at ``most`` in magnitude."""
     low = select(-most, number, -most, number)
@@ -97,7 +97,7 @@ def put_cosines(angles: Vector, answer: Vector) -> None:
         answer[i] = cosine(angles[i])
 
 
-@inline_exact
+@inline_ordered
 def add_log_losses(
     behind: Vector, forecasts: Vector, sign: float, most: float, fade: float, rate: float
 ) -> None:

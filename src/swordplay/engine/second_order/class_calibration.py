@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from swordplay.compile import inline_exact, kernel
+from swordplay.compile import inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order import mixing
 
@@ -33,7 +33,7 @@ PRIOR = 0.5
 """Weight of the probabilities as they are in the beginning."""
 
 
-@inline_exact
+@inline_ordered
 def put_logs(scores: Vector, logs: Vector) -> None:
     """Logarithms of the logistic of each score divided by their sum."""
     most = -math.inf
@@ -48,7 +48,7 @@ def put_logs(scores: Vector, logs: Vector) -> None:
         logs[k] = max(logs[k] - math.log(total), LEAST)
 
 
-@inline_exact
+@inline_ordered
 def put_chances(logs: Vector, last: int, sharp: float, stay: float, chances: Vector) -> None:
     """q of every class."""
     most = -math.inf
@@ -63,7 +63,7 @@ def put_chances(logs: Vector, last: int, sharp: float, stay: float, chances: Vec
         chances[k] /= total
 
 
-@inline_exact
+@inline_ordered
 def say(
     numbers: Vector,
     scores: Vector,
@@ -89,7 +89,7 @@ def say(
             answer[k] += weights[i] * chances[i, k]
 
 
-@inline_exact
+@inline_ordered
 def learn(
     numbers: Vector, label: int, last: int, weight: float, logs: Vector, chances: Matrix
 ) -> None:
@@ -132,7 +132,7 @@ def learn(
     numbers[STAY + 1] = between(numbers[STAY + 1] - between(stayer, LONGEST, -LONGEST), SURE, -SURE)
 
 
-@inline_exact
+@inline_ordered
 def between(value: float, most: float, least: float) -> float:
     """A number that lies in a range."""
     return float(min(max(value, least), most))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.compile import inline_exact
+from swordplay.compile import inline_ordered
 from swordplay.compile.simd4 import broadcast, store_row
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order.approximations import put_cosines
@@ -50,7 +50,7 @@ are still numbers.
 """
 
 
-@inline_exact
+@inline_ordered
 def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
     """Count a value of a column whose scaling is not fixed.
 
@@ -86,7 +86,7 @@ def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> Non
         fix_column(columns, j, intercept)
 
 
-@inline_exact
+@inline_ordered
 def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
     """Centre and spread of a column from its first values.
 
@@ -139,13 +139,13 @@ ROOT2 = math.sqrt(2.0)
 """Times a cosine: a wave has a mean square of 1."""
 
 
-@inline_exact
+@inline_ordered
 def near(rows: Matrix, place: float, first: int) -> float:
     """A scaled column of a row, cut."""
     return float(min(max(rows[first + int(place), 0], -FARTHEST), FARTHEST))
 
 
-@inline_exact
+@inline_ordered
 def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Matrix) -> None:
     """Write one, and every curve at a row whose scaled columns begin at a place of ``rows``.
 
@@ -171,7 +171,7 @@ def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Ma
         )
 
 
-@inline_exact
+@inline_ordered
 def count_asked(book: Book, logistic: bool) -> int:
     """How many forecasts of the top are asked in this round: all, or those without curves where
     these are asleep.
@@ -189,7 +189,7 @@ def count_asked(book: Book, logistic: bool) -> int:
     return everybody if bending < straight + (ASLEEP if logistic else -LEAD) else STRAIGHT
 
 
-@inline_exact
+@inline_ordered
 def rests(book: Book, count: int) -> bool:
     """Whether nobody who corrects learns in this round, in which so many of the top are asked.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
+from swordplay.compile import inline, inline_ordered, kernel, unrolled_loop
 from swordplay.compile.simd4 import extract, pack, select
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order import mixing, newton
@@ -64,7 +64,7 @@ def setting_of(setting: Vector) -> Setting:
     )
 
 
-@inline_exact
+@inline_ordered
 def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix) -> None:
     """Write the scaled row for every lane: one, lags, columns.
 
@@ -98,7 +98,7 @@ def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix)
         place += 1
 
 
-@inline_exact
+@inline_ordered
 def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
     """The last target again; of labels, the log-odds that the last one stays."""
     if not logistic:
@@ -152,7 +152,7 @@ are corrected.
 """
 
 
-@inline_exact
+@inline_ordered
 def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
     """Of the forecasts from one place to another, by their weights."""
     total, share = 0.0, 0.0
@@ -162,13 +162,13 @@ def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
     return total / share
 
 
-@inline_exact
+@inline_ordered
 def put_side(sides: Matrix, j: int, value: float) -> None:
     """One number, for every lane."""
     sides[j, 0] = sides[j, 1] = sides[j, 2] = sides[j, 3] = value
 
 
-@inline_exact
+@inline_ordered
 def near(value: float, me: Setting, ends: Vector) -> float:
     """A corrected forecast that does not leave the usual range, or what is sure."""
     return min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, ends)
@@ -285,7 +285,7 @@ def learn(
         newton.learn(bending, 1 + me.bends, desk.bent_leaned, desk.gain, desk.bent_notes)
 
 
-@inline_exact
+@inline_ordered
 def remember(me: Setting, book: Book, target: float, before: float, without: float) -> None:
     """The target of a round that is over, the last one known when it was forecast, and what the
     steadiest without lags said.
@@ -306,7 +306,7 @@ def remember(me: Setting, book: Book, target: float, before: float, without: flo
     known[KNOWN.active] += 1.0
 
 
-@inline_exact
+@inline_ordered
 def worse(mixed: float, one: float, target: float, threshold: float, logistic: bool) -> float:
     """Loss of one forecast less that of another, as the first-order learner counts them:
     logistic, or Huber's.
@@ -318,14 +318,14 @@ def worse(mixed: float, one: float, target: float, threshold: float, logistic: b
     return huber(target - mixed, threshold) - huber(target - one, threshold)
 
 
-@inline_exact
+@inline_ordered
 def far_log_loss(right: Any) -> Any:
     """ln(1 + e^-s) of any s: a line where it is as good as one."""
     near = within(right, FARTHEST)
     return log_loss(near) + select(near, right, near - right, 0.0)
 
 
-@inline_exact
+@inline_ordered
 def huber(miss: float, threshold: float) -> float:
     """Half the square of a miss; a line beyond the threshold."""
     off = abs(miss)
@@ -406,14 +406,14 @@ def learn_rows(
         book.known[KNOWN.rounds] += 1.0
 
 
-@inline_exact
+@inline_ordered
 def exchange(recent: Vector, note: Vector) -> None:
     """Let the last targets, and those that were the last when a row was asked, change places."""
     for j in range(len(recent)):
         recent[j], note[1 + j] = note[1 + j], recent[j]
 
 
-@inline_exact
+@inline_ordered
 def recall(forecasts: Vector, noted: Vector, count: int) -> None:
     """Put what was said when a row was asked in place of so many forecasts of now."""
     for i in range(count):

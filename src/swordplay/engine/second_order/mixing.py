@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.compile import inline_exact, kernel
+from swordplay.compile import inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order.approximations import add_log_losses, put_powers
 
@@ -59,7 +59,7 @@ class Cut(NamedTuple):
     """Of the usual range."""
 
 
-@inline_exact
+@inline_ordered
 def tamed(target: float, ends: Vector) -> float:
     """A target that leaves the usual range by no more than the range, as which an outlier counts.
 
@@ -69,7 +69,7 @@ def tamed(target: float, ends: Vector) -> float:
     return float(min(max(target, ends[0] - width, -FARTHEST), ends[1] + width, FARTHEST))
 
 
-@inline_exact
+@inline_ordered
 def follow_range(ends: Vector, target: float) -> None:
     """Let the usual range, ``ends``, learn from a target that is tamed.
 
@@ -80,14 +80,14 @@ def follow_range(ends: Vector, target: float) -> None:
     ends[1] = max(target, ends[1] - SHRINK * width)
 
 
-@inline_exact
+@inline_ordered
 def cut(forecast: float, ends: Vector) -> float:
     """A forecast that does not leave the usual range by more than ROOM of it."""
     room = ROOM * (ends[1] - ends[0])
     return float(min(max(forecast, ends[0] - room), ends[1] + room))
 
 
-@inline_exact
+@inline_ordered
 def weigh(behind: Vector, prior: float, weights: Vector) -> None:
     """w of every forecaster: the first has ``prior`` in the beginning, the others share what is
     left.
@@ -104,7 +104,7 @@ def weigh(behind: Vector, prior: float, weights: Vector) -> None:
         weights[i] *= share
 
 
-@inline_exact
+@inline_ordered
 def judge_numbers(
     behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut
 ) -> None:
@@ -134,7 +134,7 @@ def judge_numbers(
     catch_up(behind)
 
 
-@inline_exact
+@inline_ordered
 def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
     """Take in log losses of log-odds; the target is 0 or 1."""
     sign = 1.0 if target > 0.5 else -1.0
@@ -142,7 +142,7 @@ def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float
     catch_up(behind)
 
 
-@inline_exact
+@inline_ordered
 def least(sums: Vector, count: int) -> float:
     """Mean loss of the best."""
     best = sums[0]
@@ -151,7 +151,7 @@ def least(sums: Vector, count: int) -> float:
     return float(best / sums[len(sums) - 1])
 
 
-@inline_exact
+@inline_ordered
 def leader(behind: Vector) -> float:
     """How far behind the best of some is."""
     best = behind[0]
@@ -160,7 +160,7 @@ def leader(behind: Vector) -> float:
     return float(best)
 
 
-@inline_exact
+@inline_ordered
 def catch_up(behind: Vector) -> None:
     """The leader at 0, nobody farther behind than FARTHEST_BEHIND."""
     best = leader(behind)
@@ -168,7 +168,7 @@ def catch_up(behind: Vector) -> None:
         behind[i] = min(behind[i] - best, FARTHEST_BEHIND)
 
 
-@inline_exact
+@inline_ordered
 def keep_distance(behind: Vector, count: int, before: float) -> None:
     """After a round in which only the first of all were judged: the others stay where they were,
     seen from the best of these.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compile import inline_exact, unrolled_loop
+from swordplay.compile import inline_ordered, unrolled_loop
 from swordplay.compile.simd4 import broadcast, load_row, select, smaller, store_row
 from swordplay.core.types import Matrix
 from swordplay.engine.second_order.approximations import power_of_e, within
@@ -49,17 +49,17 @@ def rows_of(width: int) -> int:
     return 2 * width + 2 + width * (width - 1) // 2
 
 
-group_rows = inline_exact(rows_of)
+group_rows = inline_ordered(rows_of)
 """The same, for kernels."""
 
 
-@inline_exact
+@inline_ordered
 def column(width: int, j: int) -> int:
     """Where column j of U begins in a group."""
     return 2 * width + 2 + j * (j - 1) // 2
 
 
-@inline_exact
+@inline_ordered
 def along(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
     """One entry of U on the way along its row: it takes its part of the sum, and adds to it what
     it was.
@@ -152,7 +152,7 @@ def miss_numbers(group: Matrix, width: int, target: float, weight: float, notes:
         notes[CURVATURE, k] = min(weight, HEAVIEST / max(notes[LEVERAGE, k], 1e-300))
 
 
-@inline_exact
+@inline_ordered
 def miss_labels(target: float, weight: float, offset: float, notes: Matrix) -> None:
     """Of a logistic loss of score and offset: (y - p)/h with h = p (1 - p), FLATTEST at the
     least.
@@ -213,7 +213,7 @@ def learn(group: Matrix, width: int, leaned: Matrix, gain: Matrix, notes: Matrix
         i += 1
 
 
-@inline_exact
+@inline_ordered
 def shrink(
     group: Matrix,
     width: int,
@@ -242,7 +242,7 @@ def shrink(
     return following, inverse
 
 
-@inline_exact
+@inline_ordered
 def begin(
     group: Matrix, width: int, i: int, leaned: Matrix, gain: Matrix
 ) -> tuple[Any, Any, Any, Any]:
@@ -261,7 +261,7 @@ def begin(
     )
 
 
-@inline_exact
+@inline_ordered
 def move(group: Matrix, i: int, q0: Any, q1: Any, q2: Any, q3: Any, residual: Any) -> None:
     """Four entries of theta, from i on, along their entries of P a."""
     store_row(group, i, load_row(group, i) + q0 * residual)

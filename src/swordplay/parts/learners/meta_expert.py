@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import OBSERVED_ROUNDS, ROUNDING_TOLERANCE, damaged, save
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, ROUNDING_TOLERANCE, damaged, save
 from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
 from swordplay.parts.experts import (
     DomainScale,
@@ -24,7 +24,7 @@ from swordplay.parts.learners.learner import (
     SAVED_TOLERANCE,
     CertifiedLearner,
     read_only,
-    require_measurable,
+    refuse_underflow,
 )
 from swordplay.parts.metas import (
     Composition,
@@ -39,9 +39,9 @@ from swordplay.parts.metas import (
 class MetaExpertState(NamedTuple):
     """State of a meta-expert learner between two rounds: the states of its parts."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     experts: tuple[ExpertState, ...]
-    """One entry for each kind of experts."""
+    """The state of each kind of experts."""
     hedge: Any
     """State of the meta: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
@@ -83,9 +83,9 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     shared_gradient: ClassVar[bool] = False
     """Whether all experts use the gradient at the decision instead of those at their own points."""
     grows: ClassVar[bool] = False
-    """Whether the pool grows with the number of rounds."""
+    """Whether the pool grows with the number of rounds; for the engine."""
     uses_domain_scale: ClassVar[bool] = False
-    """Whether step sizes depend on a measured :class:`~swordplay.parts.experts.DomainScale`.
+    """For the engine: whether step sizes depend on a :class:`~swordplay.parts.experts.DomainScale`.
 
     Then the smoothness of the losses limits the step size of the first expert of each kind. The
     step sizes of the others are proportional to the width of the part of the domain that the first
@@ -123,7 +123,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             state.experts,
             gradient_field,
         )
-        require_measurable(experts, loss)
+        refuse_underflow(experts, loss)
         gap = (
             0.0
             if self.shared_gradient
@@ -269,7 +269,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _start(self) -> MetaExpertState:
         return MetaExpertState(
             rounds=0,
-            experts=tuple(kind.start() for kind in self._experts),
+            experts=tuple(experts.start() for experts in self._experts),
             hedge=self._meta.start(self._prior),
             optimism=self._optimism.start(self.domain.dim),
             certificate=CertificateState.at_start(
@@ -285,15 +285,18 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     ) -> Displacement:
         """Return squared distances of base points from the centre, before and after a round."""
         offset_before, offset_after = (
-            np.concatenate([base_offset(kind, self.domain) for kind in kinds])
-            for kinds in (before, after)
+            np.concatenate([base_offset(state, self.domain) for state in states])
+            for states in (before, after)
         )
         return Displacement.of(offset_before, offset_after)
 
     def _concatenated_steps(self, state: MetaExpertState) -> Vector:
         kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
         return np.concatenate(
-            [kind.step_sizes(expert) for kind, expert in zip(kinds, state.experts, strict=True)]
+            [
+                experts.step_sizes(experts_state)
+                for experts, experts_state in zip(kinds, state.experts, strict=True)
+            ]
         )
 
     def settings(self) -> Mapping[str, Any]:
@@ -314,7 +317,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _check_rate_level(self, new_state: MetaExpertState) -> None:
         """Refuse a saved ``level`` of the learning rate below the one before the first round.
 
-        A level never falls. That of ``Doubling`` grows by factors of 2: from 0 it would not grow.
+        A level never falls. The level of ``Doubling`` is doubled, which would leave 0 at 0.
         """
         level, first_level = (
             save(state.hedge).get("rate.level", 0.0) for state in (new_state, self._start())
@@ -389,10 +392,8 @@ def _constant_field(gradient: Vector) -> Gradient:
     return gradient_field
 
 
-def stacked(experts: Sequence[ExpertState]) -> Matrix:
+def stacked(states: Sequence[ExpertState]) -> Matrix:
     """Return the points of all kinds of experts one below the other, shape ``(N, d)``."""
     return (
-        experts[0].points
-        if len(experts) == 1
-        else np.concatenate([kind.points for kind in experts])
+        states[0].points if len(states) == 1 else np.concatenate([state.points for state in states])
     )
