@@ -18,61 +18,60 @@ import swordplay as sp
 from benchmarks.timing import processor_seconds, timed
 from benchmarks.workloads import KEPT, Workload
 from swordplay.compile import expert_loop, inline, kernel, larger
-from swordplay.engine import ball, certificate_sum, meta, rounds, step_sizes
-from swordplay.engine.layout import LearnerArrays
+from swordplay.engine import ball, dual_sum, meta, rounds, step_sizes
 
 
 @inline
-def no_judge(me: Any, of: Any, prediction: float, target: float) -> float:
-    """No gradients, no certificate, no losses for the meta."""
+def no_losses(learner: Any, products: Any, prediction: float, target: float) -> float:
+    """Without gradients, certificate and losses of the meta."""
     return 0.0
 
 
 @inline
-def no_move(me: Any, of: Any, features: Any, target: float) -> float:
-    """No steps."""
+def no_move(learner: Any, products: Any, row: Any, target: float) -> float:
+    """Without steps."""
     return math.inf
 
 
 @inline
-def no_weigh(me: Any, of: Any, target: float) -> None:
+def no_weights(learner: Any, products: Any, target: float) -> None:
     """Weights stay what they are."""
 
 
 @inline
-def no_look_back(live: Any, config: Any, of: Any, h: float) -> None:
-    """Trust in guesses stays what it is."""
+def no_trust(learner: Any, products: Any, slope: float) -> None:
+    """The trust in the optimism stays what it is."""
 
 
 @inline
-def no_settle(me: Any, of: Any, h: float, late: float, seen: Any) -> None:
-    """The rate stays what it is."""
+def no_rate(learner: Any, products: Any, slope: float, late: float, error_range: float) -> None:
+    """The learning rate stays what it is."""
 
 
 @inline
-def no_adapt(me: Any, of: Any, h: float) -> None:
-    """Steps stay what they are."""
+def no_steps(learner: Any, products: Any, slope: float) -> None:
+    """Step sizes stay what they are."""
 
 
 @inline
-def no_venture(me: Any) -> None:
-    """Nobody notes how far experts have been, and how hard steps that change have pulled them."""
+def no_distance(learner: Any) -> None:
+    """Without the largest distances of experts, and their largest dual norms."""
 
 
 @inline
-def no_overflow(me: Any, of: Any, target: float) -> bool:
-    """Nobody looks whether a row would overflow."""
+def no_overflow(learner: Any, products: Any, target: float) -> bool:
+    """Without the check whether a row would overflow."""
     return False
 
 
 @inline
-def one_form(now: float, before: float, of: Any) -> float:
-    """norm(now a - before a')^2 by expanding the square alone, whatever cancels."""
+def expanded_distance(slope: float, last_slope: float, products: Any) -> float:
+    """|slope a - last_slope a'|^2 by expanding the square alone, although digits may cancel."""
     return float(
         larger(
-            now * now * of.squared_norm
-            + before * before * of.last_squared_norm
-            - 2.0 * now * before * of.dot_last,
+            slope * slope * products.squared_norm
+            + last_slope * last_slope * products.last_squared_norm
+            - 2.0 * slope * last_slope * products.dot_last,
             0.0,
         )
     )
@@ -97,23 +96,20 @@ def replaced(module: Any, **names: Any) -> Iterator[None]:
 
 
 def player(**parts: Any) -> Any:
-    """A kernel like ``rounds.play_dense`` with other parts of the round."""
+    """Return a kernel like ``rounds.play_dense`` with other parts of the round."""
     usual = {
         "move": ball.move,
-        "fork": ball.fork,
+        "copy_points": ball.copy_points,
         "track_distance": step_sizes.track_dual_norm,
-        "lean": certificate_sum.lean,
+        "add_dual_sum": dual_sum.add_dual_sum,
     }
-    rows = rounds.make_rows(
-        ball.decide, rounds.make_round(ball.measure, ball.predict, keep=ball.keep, **usual | parts)
+    play_round = rounds.make_round(
+        ball.row_products, ball.predict, keep_row=ball.keep_row, **usual | parts
     )
+    play_rows = rounds.make_rows(rounds.of_dense(play_round))
 
-    def play_dense(
-        coords: Any, numbers: Any, vectors: Any, live: Any, config: Any, features: Any, targets: Any, schedule: Any,  # noqa: E501
-        predictions: Any, losses: Any, decisions: Any, weights: Any,
-    ) -> int:  # fmt: skip
-        me = LearnerArrays(coords, numbers, vectors, live, config)
-        return int(rows(me, features, targets, schedule, predictions, losses, decisions, weights))
+    def play_dense(learner: Any, rows: Any, targets: Any, schedule: Any, outputs: Any) -> int:
+        return int(play_rows(learner, rows, targets, schedule, rows[:0], outputs))
 
     found: Any = kernel(play_dense)
     found._cache = NullCache()
@@ -121,39 +117,48 @@ def player(**parts: Any) -> Any:
 
 
 def variants() -> dict[str, tuple[dict[Any, dict[str, Any]], dict[str, Any]]]:
-    """What is taken away: names replaced in modules while a kernel is compiled, and parts of the
-    round, made anew there.
+    """Return what each variant takes away, by name.
+
+    Names that are replaced in modules while its kernel is compiled (by None to compile the same
+    function anew), and parts of the round.
     """
-    without_weights = {"update_trust": no_look_back, "weigh": no_weigh}
-    rate = {"settle": no_settle}
+    without_weights = {"update_trust": no_trust, "update_weights": no_weights}
+    rate = {"update_rate": no_rate}
     return {
         "pass": (
-            {rounds: without_weights | {"judge": no_judge}, meta: rate},
-            {"move": no_move, "track_distance": no_venture},
+            {rounds: without_weights | {"learn_losses": no_losses}, meta: rate},
+            {"move": no_move, "track_distance": no_distance},
         ),
-        "steps": ({rounds: without_weights | {"judge": None}, meta: rate}, {}),
-        "whole": ({rounds: {"judge": None}}, {}),
-        "unchecked": ({rounds: {"overflows": no_overflow, "judge": None}}, {}),
+        "steps": ({rounds: without_weights | {"learn_losses": None}, meta: rate}, {}),
+        "whole": ({rounds: {"learn_losses": None}}, {}),
+        "unchecked": ({rounds: {"overflows": no_overflow, "learn_losses": None}}, {}),
         "one form": (
             {
-                meta: {"distance": one_form, "surprises": None, "settle": None},
-                rounds: {"judge": None},
+                meta: {
+                    "squared_distance": expanded_distance,
+                    "set_squared_errors": None,
+                    "update_rate": None,
+                },
+                rounds: {"learn_losses": None},
             },
             {},
         ),
         "fixed steps": (
-            {rounds: without_weights | {"judge": None}, meta: rate | {"adapt": no_adapt}},
+            {
+                rounds: without_weights | {"learn_losses": None},
+                meta: rate | {"update_steps": no_steps},
+            },
             {},
         ),
     }
 
 
 PLACES = {
-    "surprises": (meta, expert_loop),
-    "settle": (meta, inline),
-    "judge": (meta, inline),
+    "set_squared_errors": (meta, expert_loop),
+    "update_rate": (meta, inline),
+    "learn_losses": (meta, inline),
 }
-"""Where parts that are made anew come from, and how."""
+"""Module of each function that is compiled anew, and its decorator."""
 
 
 class Stage:

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.engine.layout import SCALAR
-from swordplay.engine.saved_state import SAVED_SCALARS
+from swordplay.engine.saved_state import SAVED
 from swordplay.intervals.layout import SCALAR as INTERVAL_SCALAR
 from swordplay.keyed.interval_layout import IntervalLayout
 from swordplay.keyed.kernels import KeyRuns
 from swordplay.sklearn import SwordRegressor
+
+SAVED_SCALARS = [*SAVED["scalars"]]
 
 BALL = sp.Ball(2)
 
@@ -110,7 +111,10 @@ def test_what_an_engine_has_measured(changes):
         ("model.engine.points", {(0, 0): 1e158}, "points outside the domain"),
         (
             "model.engine.scalars",
-            {SCALAR.field_slope: 1e99, SCALAR.last_squared_norm: 1e159},
+            {
+                SAVED_SCALARS.index("replayed_slope"): 1e99,
+                SAVED_SCALARS.index("last_squared_norm"): 1e159,
+            },
             r"state\['squared gradients'\]",
         ),
         (

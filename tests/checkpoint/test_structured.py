@@ -16,7 +16,7 @@ from swordplay import sklearn
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import ROUND_COUNT_RANGE, Field, check
-from swordplay.engine.layout import SCALAR
+from swordplay.engine.layout import SCALAR, saved_fields
 from swordplay.tracking import Settings
 
 QUICK, DEEP, CHUNK = 2_500, 1_000_000, 5_000
@@ -63,15 +63,11 @@ def test_the_message_names_file_field_and_value(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (SCALAR.rounds, -1.0),
-        (SCALAR.rounds, 2.5),
-        (SCALAR.trust, 1.5),
-        (SCALAR.last_squared_norm, -1.0),
-    ],
+    ("name", "value"),
+    [("rounds", -1.0), ("rounds", 2.5), ("trust", 1.5), ("last_squared_norm", -1.0)],
 )
-def test_numbers_of_the_engine(place, value, tmp_path):
+def test_numbers_of_the_engine(name, value, tmp_path):
+    place = [*saved_fields(SCALAR)].index(name)
     refused(fitted(), tmp_path / "x", **{"model.engine.scalars": (place, value)})
 
 
@@ -231,7 +227,9 @@ def test_a_label_that_is_there_twice(tmp_path):
 def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     """The norms are measured again some rounds later: that number lies beyond."""
     state = saved(fitted())
-    state["model.engine.scalars"][SCALAR.rounds] = ROUND_COUNT_RANGE.high - 50
+    state["model.engine.scalars"][[*saved_fields(SCALAR)].index("rounds")] = (
+        ROUND_COUNT_RANGE.high - 50
+    )
     checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
     model = sklearn.SwordRegressor.load(tmp_path / "x")
     model.partial_fit(np.ones((50, 3)), np.ones(50))
@@ -249,10 +247,10 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
     [
         (
             "sklearn classifier, sets",
-            "model.tempered.layer.0.bending_factors",
+            "model.calibration.layer.0.curved_factors",
             1,
             1e150,
-            "bending_factors",
+            "curved_factors",
         ),
         (
             "intervals, levels and columns",

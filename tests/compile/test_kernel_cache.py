@@ -53,6 +53,9 @@ RIGHT = [[2.0, 2.0, 2.0], 1.5, [7, True]]
 KERNELS = ("probe.add", "probe.half", "probe.found")
 ALL, NONE = [1, 1, 1], [0, 0, 0]
 
+PACKAGE_FOLDER = str(Path(swordplay.__file__).parents[1])
+"""Where child processes find the package under test, which may be a copy with a mutant."""
+
 
 class Probe(NamedTuple):
     """A folder with a module of three kernels, run in processes of their own."""
@@ -64,7 +67,7 @@ class Probe(NamedTuple):
     ) -> subprocess.Popen[str]:
         """A process that calls the kernels; without a home unless the environment has one."""
         own = {
-            "PYTHONPATH": str(self.folder),
+            "PYTHONPATH": os.pathsep.join([str(self.folder), PACKAGE_FOLDER]),
             "HOME": "/dev/null",
             "XDG_CACHE_HOME": "/dev/null/cache",
             **environment,
@@ -428,7 +431,10 @@ def test_a_terminal_is_told_once_that_kernels_are_compiled(
     probe, cache = filled
     for folder, expected in ((tmp_path / "empty", 1), (cache, 0)):
         ours, theirs = pty.openpty()
-        environment = os.environ | {"PYTHONPATH": str(probe.folder), "NUMBA_CACHE_DIR": str(folder)}
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(probe.folder), PACKAGE_FOLDER]),
+            "NUMBA_CACHE_DIR": str(folder),
+        }
         done = subprocess.run(
             [sys.executable, "-c", MAIN],
             env=environment,

@@ -1,6 +1,7 @@
 """Machine code on disk is compiled again when a source that it depends on has changed."""
 
 import ast
+import hashlib
 import json
 import os
 import re
@@ -63,7 +64,7 @@ def test_the_kernels_are_where_they_were_looked_for():
     assert {
         "engine/rounds.py",
         "engine/step_size_grid.py",
-        "keyed/kernel.py",
+        "keyed/kernels.py",
         "tables/csv_scan.py",
     } <= names
     assert "theory/hindsight/kernels.py" in names
@@ -165,6 +166,17 @@ def test_a_changed_constant_reaches_the_machine_code_on_disk(tmp_path):
     assert fresh(package, ASK) == [2e-12, 1]
     changed(package / "parts" / "rates.py", "TIE_TOLERANCE = 1e-12", "TIE_TOLERANCE = 1e-3")
     assert fresh(package, ASK) == [2e-3, 0]
+
+
+def test_a_digest_file_of_other_bytes_is_not_used(tmp_path):
+    package = copied(tmp_path)
+    (package / "probe.py").write_text(KERNEL, encoding="utf-8")
+    assert fresh(package, ASK) == [2e-12, 0]
+    (file,) = (tmp_path / "cache").rglob("probe-*.sources")
+    lines = f"{'0' * 64}\n{'1' * 64}\n".encode()  # whole, but of other sources
+    checksum = hashlib.sha256(len(lines).to_bytes(8, "little") + lines).hexdigest()
+    file.write_bytes(lines + f"{checksum}\n".encode())
+    assert fresh(package, ASK) == [2e-12, 1]
 
 
 PLAY = """

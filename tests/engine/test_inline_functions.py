@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 import types
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -57,6 +58,34 @@ def test_a_row_from_some_place_on_is_a_view_of_it(dtype):
     assert answer.tolist() == [14.0, 15.0, 16.0]
     wanted[1, 4:7] += 100
     np.testing.assert_array_equal(matrix, wanted)
+
+
+class Pair(NamedTuple):
+    """Two rows."""
+
+    first: Any
+    second: Any
+
+
+@jit.expert_loop
+def add_first(n, rows):
+    for i in range(n):
+        rows.second[i] += rows.first[i]
+
+
+@jit.kernel
+def add_rows(matrices, k):
+    add_first(matrices.shape[2], jit.named_rows(Pair, matrices[k]))
+
+
+def test_named_rows_are_the_first_rows_of_a_matrix():
+    matrices = np.arange(48.0).reshape(2, 3, 8)
+    wanted = matrices.copy()
+    wanted[1, 1] += wanted[1, 0]
+    add_rows(matrices, 1)
+    np.testing.assert_array_equal(matrices, wanted)
+    rows = jit._named_rows(Pair, matrices[1])  # what uncompiled kernels use
+    np.testing.assert_array_equal(rows.second, wanted[1, 1])
 
 
 @jit.kernel

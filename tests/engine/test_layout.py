@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import swordplay as sp
-from swordplay.engine import record
-from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, fields, saved_names
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, declarations, saved_fields
 
 _RNG = np.random.default_rng(5)
 ROWS = _RNG.normal(size=(60, 4)) @ np.triu(np.ones((4, 4)))
@@ -58,34 +57,33 @@ def test_a_pool_of_fixed_size_has_no_capped_experts():
 
 
 def test_every_number_is_declared_once():
-    for places in (EXPERT, VECTOR, SCALAR, SETTING):
-        assert list(places) == list(range(len(places)))
-        assert list(fields(places)) == list(places._fields)
+    for indices in (EXPERT, VECTOR, SCALAR, SETTING):
+        assert list(indices) == list(range(len(indices)))
+        assert list(declarations(indices)) == list(indices._fields)
     readable = [
         field.readable
-        for places in (EXPERT, SCALAR)
-        for field in fields(places).values()
+        for indices in (EXPERT, SCALAR)
+        for field in saved_fields(indices).values()
         if field.readable
     ]
-    assert len(readable) == len(set(readable))
+    assert len(readable) == len(set(readable)) == 23
 
 
 def test_what_is_saved_and_what_is_not():
-    assert " ".join(saved_names(EXPERT)) == (
-        "weight cumulative optimism field_slope lookahead_scale lookahead_step scale "
-        "pending_update squared_norm refresh_max_squared_norm squared_error_sum "
-        "log_prior squared_lookahead linear_regret step_cost inverse_step inverse_growth "
-        "inverse_largest squared_norm_change max_squared_norm weighted_norm_change max_dual_norm "
-        "movement_cost last_base_product step_size"
+    assert " ".join(saved_fields(EXPERT)) == (
+        "weight cumulative optimism log_prior scale pending_update lookahead_scale lookahead_step "
+        "squared_norm squared_norm_peak expected_slope squared_error_sum step_size linear_regret "
+        "step_cost inverse_step inverse_growth inverse_largest squared_norm_change "
+        "max_squared_norm weighted_norm_change max_dual_norm squared_lookahead movement_cost "
+        "last_base_prediction"
     )
-    assert " ".join(saved_names(SCALAR)) == (
-        "rounds last_squared_norm field_slope difference magnitude trust rate_total rate_level "
-        "learning_rate least_cumulative "
-        "refresh_at loss_weight smoothness used_width step_shrink"
+    assert " ".join(saved_fields(SCALAR)) == (
+        "rounds last_squared_norm replayed_slope difference magnitude trust rate_total rate_level "
+        "learning_rate least_cumulative refresh_at loss_weight smoothness used_width step_shrink"
     )
-    assert saved_names(VECTOR) == ("last_row",)
-    assert saved_names(SETTING) == ("threshold", "domain_size", "diameter", "refresh_rounds")
-    everybody = {
+    assert " ".join(saved_fields(VECTOR)) == "last_row"
+    assert " ".join(saved_fields(SETTING)) == "threshold domain_size diameter refresh_rounds"
+    entries_of_all = {
         "expert_names",
         "experts",
         "scalar_names",
@@ -96,20 +94,8 @@ def test_what_is_saved_and_what_is_not():
         "points",
         "frame",
     }
-    assert set(engine_of("SwordBest").compact_state()) == everybody
-    assert set(engine_of("Sword").compact_state()) == {*everybody, "dual_sum"}
-
-
-def test_records_have_the_order_that_they_always_had():
-    assert " ".join(record.ROUND) == (
-        "rounds last_squared_norm field_slope difference magnitude trust rate_total rate_level "
-        "learning_rate least_cumulative refresh_at"
-    )
-    assert (
-        " ".join(record.EXPERTS)
-        == "weight cumulative optimism field_slope lookahead_scale lookahead_step scale "
-        "pending_update squared_norm"
-    )
+    assert set(engine_of("SwordBest").compact_state()) == entries_of_all
+    assert set(engine_of("Sword").compact_state()) == {*entries_of_all, "dual_sum"}
 
 
 def changed(state, **entries):

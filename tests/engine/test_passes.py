@@ -19,6 +19,7 @@ from swordplay.engine import (
     step_sizes,
 )
 from swordplay.engine.layout import EXPERT, SCALAR, SETTING, SQUARED, LearnerArrays, RowProducts
+from swordplay.engine.scalar_functions import expert_rows
 
 ROUNDING = 1e-13
 """Relative; passes add up in other orders."""
@@ -90,55 +91,62 @@ def numbers_of(rng, rows=0):
 
 
 def learner_of(numbers, weight=1.5):
-    live, config = np.zeros(len(SCALAR)), np.zeros(len(SETTING))
-    (
-        live[SCALAR.loss_weight],
-        config[SETTING.domain_size],
-        config[SETTING.adaptive_steps],
-        config[SETTING.loss],
-    ) = (
-        weight,
-        RADIUS,
-        1.0,
-        SQUARED,
-    )
-    return LearnerArrays(np.zeros((3, COLUMNS)), numbers, np.zeros((4, 3)), live, config)
+    scalars, settings = np.zeros(len(SCALAR)), np.zeros(len(SETTING))
+    scalars[SCALAR.loss_weight] = weight
+    settings[SETTING.domain_size], settings[SETTING.loss] = RADIUS, SQUARED
+    settings[SETTING.adaptive_steps] = 1.0
+    return LearnerArrays(np.zeros((3, COLUMNS)), numbers, np.zeros((4, 3)), scalars, settings)
 
 
 @jit.kernel
-def move(coords, numbers, vectors, live, config, of, target):
-    """Both steps of every expert, and the certificate's account of them."""
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    smallest = ball.move(me, of, vectors[0], target)
-    step_sizes.track_dual_norm(me)
-    return smallest
+def move(learner, products, target):
+    """Both steps of every expert, and their largest dual norms."""
+    smallest_scale = ball.move(learner, products, learner.vectors[0], target)
+    step_sizes.track_dual_norm(learner)
+    return smallest_scale
 
 
-@pytest.mark.parametrize("guess", [0.0, 0.4, -3.0, 40.0])
-def test_weights_are_the_same_whichever_number_is_taken_off_their_exponents(guess):
-    """Below and above what is steady."""
+@jit.kernel
+def bounded_weights(learner, rate, slope, least):
+    """``meta.bounded_hedge_weights``, which takes rows that Python cannot make."""
+    return meta.bounded_hedge_weights(COLUMNS, rate, slope, least, expert_rows(learner))
+
+
+@jit.kernel
+def any_weights(learner, rate, slope):
+    """``meta.set_optimism``, then ``meta.exponential_weights``."""
+    e = expert_rows(learner)
+    least = meta.set_optimism(COLUMNS, slope, e)
+    return meta.exponential_weights(COLUMNS, rate, least, e)
+
+
+@jit.kernel
+def minimum_of(learner):
+    """``scalar_functions.minimum`` of a row."""
+    return scalar_functions.minimum(COLUMNS, expert_rows(learner).scale)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.4, -3.0, 40.0])
+def test_weights_are_the_same_whichever_number_is_subtracted_from_their_exponents(slope):
+    """Below and above what is bounded."""
     rng = np.random.default_rng(1)
-    prior, cumulative, ahead = (
-        np.log(rng.dirichlet(np.ones(COLUMNS))),
-        rng.uniform(3.0, 9.0, COLUMNS),
-        rng.normal(size=COLUMNS),
-    )
+    prior = np.log(rng.dirichlet(np.ones(COLUMNS)))
+    cumulative, ahead = rng.uniform(3.0, 9.0, COLUMNS), rng.normal(size=COLUMNS)
     rate, answers = 1.3, []
-    for steady in (True, False):
-        guesses, weight = np.zeros(COLUMNS), np.zeros(COLUMNS)
-        if steady:
-            least = cumulative.min()
-            total = meta.fade(
-                COLUMNS, rate, rate * guess, guess, least, prior, cumulative, ahead, guesses, weight
-            )
+    for is_bounded in (True, False):
+        numbers = np.zeros((len(EXPERT), COLUMNS))
+        numbers[EXPERT.log_prior], numbers[EXPERT.cumulative] = prior, cumulative
+        numbers[EXPERT.next_prediction] = ahead
+        learner = learner_of(numbers)
+        if is_bounded:
+            total = bounded_weights(learner, rate, slope, cumulative.min())
         else:
-            least = meta.expect(COLUMNS, guess, ahead, cumulative, guesses)
-            total = meta.exponentials(COLUMNS, rate, least, prior, cumulative, guesses, weight)
-        np.testing.assert_allclose(guesses, guess * ahead, rtol=ROUNDING)
-        answers.append(weight / total)
-        assert total == pytest.approx(weight.sum(), rel=ROUNDING)
+            total = any_weights(learner, rate, slope)
+        np.testing.assert_allclose(numbers[EXPERT.optimism], slope * ahead, rtol=ROUNDING)
+        answers.append(numbers[EXPERT.weight] / total)
+        assert total == pytest.approx(numbers[EXPERT.weight].sum(), rel=ROUNDING)
     np.testing.assert_allclose(*answers, rtol=1e-12)
-    exact = prior - rate * (cumulative + guess * ahead)
+    exact = prior - rate * (cumulative + slope * ahead)
     np.testing.assert_allclose(
         answers[0], np.exp(exact - exact.max()) / np.exp(exact - exact.max()).sum(), rtol=1e-12
     )
@@ -165,32 +173,40 @@ def test_no_rate_is_too_large_for_the_guesses(rate):
     np.testing.assert_allclose(compiled.weights, readable.weights, rtol=1e-9, atol=1e-12)
 
 
-def test_what_is_no_news_would_have_changed_nothing():
-    """A stream of rows of many lengths: whatever ``is_news`` leaves out, ``measure`` and
-    ``prepare`` leave as it is.
+@jit.kernel
+def scale_changes(learner, products, slope):
+    """``step_sizes.scale_changes``."""
+    return step_sizes.scale_changes(learner, products, slope)
+
+
+@jit.kernel
+def update_scale(learner, products, slope):
+    """``step_sizes.update_scale`` and ``step_sizes.update_limits``."""
+    step_sizes.update_scale(learner, products, slope)
+    step_sizes.update_limits(learner)
+
+
+def test_a_scale_that_does_not_change_would_not_be_changed():
+    """A stream of rows of many lengths: where ``scale_changes`` is False, both updates that it
+    leaves out would change nothing.
     """
     rng = np.random.default_rng(2)
-    me = learner_of(numbers_of(rng))
-    (
-        me.settings[SETTING.uses_domain_scale],
-        me.settings[SETTING.diameter],
-        me.scalars[SCALAR.step_shrink],
-    ) = 1.0, 100.0, 1.5
+    learner = learner_of(numbers_of(rng))
+    learner.settings[SETTING.uses_domain_scale], learner.settings[SETTING.diameter] = 1.0, 100.0
+    learner.scalars[SCALAR.step_shrink] = 1.5
     left_out = 0
     for t in range(200):
-        me.scalars[SCALAR.rounds] = t
-        me.experts[EXPERT.squared_norm, 1] = rng.exponential() * (1.0 + t / 50.0)
-        of, h = (
-            RowProducts(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0),
-            rng.normal() * (2000.0 if t % 20 == 19 else 2.0),
-        )
-        news, before = step_sizes.is_news(me, of, h), [me.scalars.copy(), me.experts.copy()]
-        step_sizes.measure(me, of, h)
-        step_sizes.prepare(me)
-        if not news:
+        learner.scalars[SCALAR.rounds] = t
+        learner.experts[EXPERT.squared_norm, 1] = rng.exponential() * (1.0 + t / 50.0)
+        products = RowProducts(rng.exponential(), 0.0, 0.0, 0.0, 0.0, 0.0)
+        slope = rng.normal() * (2000.0 if t % 20 == 19 else 2.0)
+        changes = scale_changes(learner, products, slope)
+        before = learner.scalars.copy(), learner.experts.copy()
+        update_scale(learner, products, slope)
+        if not changes:
             left_out += 1
-            np.testing.assert_array_equal(me.scalars, before[0])
-            np.testing.assert_array_equal(me.experts, before[1])
+            np.testing.assert_array_equal(learner.scalars, before[0])
+            np.testing.assert_array_equal(learner.experts, before[1])
     assert 100 < left_out < 192
 
 
@@ -198,7 +214,7 @@ def test_what_is_no_news_would_have_changed_nothing():
     ("dim", "columns"),
     [*((dim, 24) for dim in (1, 2, 3, 84, 85, 86, 87, 127, 300)), (129, 16), (17, 256), (9, 4096)],
 )
-def test_a_sweep_over_any_number_of_coordinates(dim, columns):
+def test_pending_updates_over_any_number_of_coordinates(dim, columns):
     """W += c a', and <a, W> of the new W; nothing is pending then.
 
     So many coordinates at a time: 85, 128, 8 and 8.
@@ -211,10 +227,8 @@ def test_a_sweep_over_any_number_of_coordinates(dim, columns):
     wanted = coords + np.multiply.outer(
         vectors[layout.VECTOR.last_row], numbers[EXPERT.pending_update]
     )
-    ball.sweep(
-        LearnerArrays(coords, numbers, vectors, np.zeros(len(SCALAR)), np.zeros(len(SETTING))),
-        features,
-    )
+    scalars, settings = np.zeros(len(SCALAR)), np.zeros(len(SETTING))
+    ball.apply_pending_updates(LearnerArrays(coords, numbers, vectors, scalars, settings), features)
     np.testing.assert_allclose(coords, wanted, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_allclose(
         numbers[EXPERT.base_prediction], features @ wanted, rtol=ROUNDING, atol=1e-12
@@ -224,8 +238,10 @@ def test_a_sweep_over_any_number_of_coordinates(dim, columns):
 
 
 @pytest.mark.parametrize("values", [[-3.0, -1.0, -2.0, -5.0] * 4, [math.inf, 1.0] * 8])
-def test_least(values):
-    assert scalar_functions.least(16, np.array(values)) == min(values)
+def test_minimum(values):
+    numbers = np.zeros((len(EXPERT), COLUMNS))
+    numbers[EXPERT.scale] = values
+    assert minimum_of(learner_of(numbers)) == min(values)
 
 
 LEARNERS = {
@@ -272,8 +288,8 @@ def test_passes_become_vectors(tmp_path):
 
 
 def play():
-    me = learner_of(numbers_of(np.random.default_rng(0)))
-    move(*me, RowProducts(1.7, 1.1, 0.3, 1.4, 2.2, 0.25), 0.4)
+    learner = learner_of(numbers_of(np.random.default_rng(0)))
+    move(learner, RowProducts(1.7, 1.1, 0.3, 1.4, 2.2, 0.25), 0.4)
     game = sp.LinearStream(np.ones((3, 2)), np.ones(3))
     given = {"horizon": 3, "gradient_bound": 9.0, "smoothness": 9.0}
     for learner in (sp.Sword(sp.Ball(2)), sp.SwordPlusPlus(sp.Ball(2), **given)):

@@ -48,14 +48,15 @@ def world(
 def test_value_and_slope_are_those_of_the_loss(level: float) -> None:
     for prediction in (-3.0, 0.0, 0.25, np.nextafter(0.25, 1.0), 7.0):
         loss = sp.PinballLoss([1.0], 0.25, level)
-        value = uncompiled(scalar_functions.phi)(PINBALL, level, prediction, 0.25)
+        value = uncompiled(scalar_functions.loss_value)(PINBALL, level, prediction, 0.25)
         assert abs(value - loss.value([prediction])) <= ROUNDING * max(1.0, abs(value))
         assert (
-            uncompiled(scalar_functions.level)(PINBALL, level, prediction, 0.25) == value
+            uncompiled(scalar_functions.loss_value_in_loop)(PINBALL, level, prediction, 0.25)
+            == value
         )  # by which a certificate goes
-        assert uncompiled(scalar_functions.slope)(PINBALL, level, prediction, 0.25) == loss.slope(
-            np.array(prediction)
-        )
+        assert uncompiled(scalar_functions.loss_slope)(
+            PINBALL, level, prediction, 0.25
+        ) == loss.slope(np.array(prediction))
 
 
 def test_by_hand() -> None:

@@ -51,7 +51,7 @@ def faded(exponents: np.ndarray) -> np.ndarray:
     """Through a compiled caller, as in the kernels."""
     answer = np.empty_like(exponents)
     for i in range(len(exponents)):
-        answer[i] = scalar_functions.fading(exponents[i])
+        answer[i] = scalar_functions.exp_negative(exponents[i])
     return answer
 
 
@@ -92,10 +92,10 @@ def test_losses_and_slopes_are_those_of_the_classes(
         values, slopes = loss.phi(MARGINS), loss.slope(MARGINS)
     for z, value, slope in zip(MARGINS.tolist(), values.tolist(), slopes.tolist(), strict=True):
         # A slope below exp(-500) is as good as none: the engine's exponential stops there.
-        assert scalar_functions.phi(code, threshold, z, target) == pytest.approx(
+        assert scalar_functions.loss_value(code, threshold, z, target) == pytest.approx(
             value, rel=ROUNDING, abs=1e-200
         )
-        assert scalar_functions.slope(code, threshold, z, target) == pytest.approx(
+        assert scalar_functions.loss_slope(code, threshold, z, target) == pytest.approx(
             slope, rel=ROUNDING, abs=1e-200
         )
 
@@ -105,7 +105,7 @@ def test_logistic_slopes_are_slopes(target: float) -> None:
     """Between -1 and 1, against the margin, and never the wrong sign."""
     slopes = np.array(
         [
-            scalar_functions.slope(LOGISTIC, 1.0, z, target)
+            scalar_functions.loss_slope(LOGISTIC, 1.0, z, target)
             for z in np.linspace(-1e3, 1e3, 4001).tolist()
         ]
     )

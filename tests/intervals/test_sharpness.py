@@ -21,7 +21,7 @@ def winkler(bounds, truths, since=200):
 
 
 def ideal(center, spread, truths, since=200):
-    """The score of somebody who knows the distribution: normal around the centre."""
+    """The score of intervals from the known distribution, normal around the centre."""
     half = np.broadcast_to(1.6448536269514722 * spread, truths.shape)
     return winkler(np.column_stack([center - half, center + half]), truths, since)
 

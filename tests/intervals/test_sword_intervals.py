@@ -122,8 +122,8 @@ def test_truths_that_stand_still_are_made_up_for_where_that_is_possible(column):
 def test_the_first_five_rows_get_everything_and_the_sixth_does_not():
     bounds = SwordIntervals(0.9).interval_then_learn(np.zeros(7), np.arange(1.0, 8.0))
     assert np.isinf(bounds[:5]).all()
-    # The middle one of five, times the quantile of exponential scores, times the integrator's
-    # answer to half a miss too few, which is 1.16 times what it would be to half a miss too many.
+    # The median of five, times the quantile of exponential scores, times the response to half a
+    # miss too few, which is 1.16 times that to half a miss too many.
     half = 3.0 * np.log(10.0) * (1.0 - 1.16 * 0.02 * 0.5 * (1.0 + 4.0 * (0.5 / 9.5) ** 2))
     np.testing.assert_allclose(bounds[5], [-half, half])
     assert 0.0 < bounds[6, 1] < np.inf

@@ -70,7 +70,7 @@ def test_the_share_of_who_goes_on_learning_is_learned_by_slopes(task, monkeypatc
     own, frozen = apart(task, xs, ys)
     pull = spread = 0.0
     shares = []
-    for k in range(1, ROWS):  # before the first answer nobody says anything
+    for k in range(1, ROWS):  # nothing is predicted before the first target
         if (told := k - 1 - DELAY) >= MIXED and ys[told] in (
             own[told].probabilities or {ys[told]: 1.0}
         ):

@@ -30,7 +30,7 @@ from swordplay.serving.recent_tickets import (
     new_recent_ticket,
 )
 from swordplay.serving.requests import parse
-from swordplay.serving.series import convert_answer, prediction_error
+from swordplay.serving.series import convert_answer, prediction_errors
 from swordplay.serving.series_stats import (
     MAX_POINTS,
     RECENT_ANSWERS,
@@ -151,11 +151,8 @@ def test_answers_of_another_kind_are_refused(kind, raw):
 
 
 def test_errors_by_hand():
-    assert prediction_error(2.0, 5.0, is_class=False) == 3.0
-    assert prediction_error(None, 5.0, is_class=False) is None  # nothing was predicted
-    assert prediction_error("a", "a", is_class=True) == 0.0
-    assert prediction_error("a", "b", is_class=True) == 1.0
-    assert prediction_error(None, "a", is_class=True) is None
+    assert prediction_errors([2.0, None, 7.5], [5.0, 5.0, 7.0], is_class=False) == [3.0, None, 0.5]
+    assert prediction_errors(["a", "a", None], ["a", "b", "a"], is_class=True) == [0.0, 1.0, None]
 
 
 def test_responses_by_hand():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.serving import requests
 from swordplay.serving.errors import RequestError
-from swordplay.serving.limits import Limits
+from swordplay.serving.limits import Bounds, Limits
 from swordplay.serving.log_format import Event
 from swordplay.serving.messages import Declaration
 from swordplay.serving.requests import (
@@ -118,6 +118,7 @@ def test_the_byte_is_counted_in_bytes():
         ("drop", b'{"id": 3}', "expected `str`, got `int` - at `$.id`", 0),
         ("drop", b'[{"id": "a"}, {"id": "a\\n"}]', "printable characters, got 'a\\n'", 1),
         ("drop", b'{"id": "\\ud800"}', "printable characters", 0),
+        ("ask", b'{"\\ud800": 1}', "the name of a field has a lone surrogate", 0),
         ("declare", b'{"target": "words"}', "invalid enum value 'words' - at `$.target`", None),
     ],
 )
@@ -325,6 +326,28 @@ def test_an_id_that_is_null_and_an_empty_key_are_accepted():
     for body in (b'{"x": {"a": 1}, "id": null}', b'{"x": {"a": 1}, "key": ""}'):
         (part,) = asked(body).parts
         assert part == AskRows("", range(1), [None], [{"a": 1}])
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "is_ndjson"),
+    [
+        ("ask", '{"x": {"a": 123456789012345678901234567890}}', False),
+        ("ask", '{"x": {"a": "\\ud800", "b": null, "c": -0.0}, "id": null, "key": ""}', False),
+        ("ask", ' \n[{"key": "k", "x": {}}, {"x": {}, "id": "🎈"}] ', False),
+        ("ask", '\n\n{"x": {"a": true}}\r\n \n{"x": {}}', True),
+        ("ask", "[]", False),
+        ("ask", "", True),
+        ("ask", json.dumps([{"x": {"a": 1}, "id": f"{k}"} for k in range(70)]), False),
+        ("tell", '{"id": "#1.0", "y": 36893488147419103232}', False),
+        ("tell", '[{"y": true, "id": "a"}, {"y": "b", "id": "a", "key": ""}]', False),
+        ("drop", '{"id": "a", "key": "k"}', False),
+        ("declare", ' {"target": "classes"}', False),
+        ("bounds", json.dumps(Bounds()._asdict()), False),
+    ],
+)
+def test_what_was_accepted_once_stays_accepted(action, body, is_ndjson):
+    """A log is replayed with the parser of today: this list may only get longer."""
+    parse(Event(action, "m", "number", body.encode(), is_ndjson), Limits(rows=100))
 
 
 def table(body):

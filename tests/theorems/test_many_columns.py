@@ -1,5 +1,5 @@
 """Certificates where there are many columns: Sword keeps numbers there for what it keeps vectors
-of in few (``certificate_sum``).
+of in few (``engine.dual_sum``).
 """
 
 import numpy as np

@@ -177,15 +177,5 @@ def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
     def bound(*, diameter, horizon, step_size, other=None):
         return diameter, horizon, step_size, other
 
-    assert evaluate(bound, quantities, step_size=0.5, experts=3) == (
-        quantities.diameter,
-        21,
-        0.5,
-        None,
-    )
-    assert evaluate(bound, quantities, step_size=0.5, horizon=7) == (
-        quantities.diameter,
-        7,
-        0.5,
-        None,
-    )
+    assert evaluate(bound, stream, step_size=0.5, experts=3) == (stream.diameter, 21, 0.5, None)
+    assert evaluate(bound, stream, step_size=0.5, horizon=7) == (stream.diameter, 7, 0.5, None)

@@ -170,6 +170,10 @@ def _tail_view(values: Any, first: int) -> Any:
     return values[first:]
 
 
+def _named_rows(kind: Any, matrix: Any) -> Any:
+    return kind(*matrix[: len(kind._fields)])
+
+
 if JIT_DISABLED:
     float_to_bits, bits_to_float, larger, smaller = (
         _float_to_bits,
@@ -258,3 +262,40 @@ else:
             return view._getvalue()
 
         return values(values, types.intp), generate
+
+
+if JIT_DISABLED:
+    named_rows = _named_rows
+else:
+
+    @intrinsic
+    def named_rows(typing_context: Any, kind: Any, matrix: Any) -> Any:
+        """Return ``kind(*matrix[:n])``, the first n rows in a named tuple of n fields.
+
+        The rows are pointers, which can be indexed and nothing else. numba describes an array by
+        seven values: functions that take forty arrays would take a third longer to compile. Indices
+        are not checked, also with SWORDPLAY_CHECKED.
+        """
+        names = kind.instance_class._fields
+        # numba has no types
+        tuple_type = types.NamedUniTuple(  # type: ignore[no-untyped-call]
+            types.CPointer(matrix.dtype),  # type: ignore[no-untyped-call]
+            len(names),
+            kind.instance_class,
+        )
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            from numba.np import arrayobj  # slow to import, and needed only to compile
+
+            # numba has no types
+            table = arrayobj.make_array(matrix)(context, builder, arguments[1])  # type: ignore[no-untyped-call]
+            row_stride = builder.extract_value(table.strides, 0)
+            rows = [
+                cgutils.pointer_add(  # type: ignore[no-untyped-call]
+                    builder, table.data, builder.mul(row_stride, row_stride.type(k))
+                )
+                for k in range(len(names))
+            ]
+            return context.make_tuple(builder, tuple_type, rows)
+
+        return tuple_type(kind, matrix), generate

@@ -1,8 +1,8 @@
-"""The same learners compiled, for losses of a linear prediction: a whole Sword for the price of one
-SGD.
+"""The learners compiled with numba, for losses of a linear prediction.
 
-``play`` uses the engine by itself. Here are the other two ways to drive it: one row at a time, and
-many streams at once. numba is imported when the first engine is made.
+``sp.play`` uses the engine by itself. This package has the two other ways to use it: one row at a
+time (:func:`online`), and many streams at once (:func:`play_many`). numba is imported when the
+first round is played.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @runtime_checkable
 class Assembled(Protocol):
-    """A learner that can say what it is made of and leave its state with an engine."""
+    """A learner that names its parts and can let an engine hold its state."""
 
     holder: Any
 
@@ -43,35 +43,40 @@ class Assembled(Protocol):
 
     @property
     def is_fresh(self) -> bool:
-        """Whether no state was made or loaded yet."""
+        """Whether the learner has neither observed nor loaded anything."""
         ...
 
     def state(self) -> State:
-        """All that the next round needs."""
+        """Return everything that the next round needs."""
         ...
 
     def attach_engine(self, engine: Any) -> None:
-        """Let an engine hold the state."""
+        """Let an engine hold the state until the learner observes or loads something."""
         ...
 
 
-def setting_of(loss: str, threshold: float, level: float) -> float:
-    """The number that a loss is made with: the threshold of Huber's, the level of the pinball loss.
-
-    1 for the others.
-    """
-    threshold, level = (
-        arguments.positive("threshold", threshold),
-        arguments.fraction("level", level),
-    )
+def loss_parameter(loss: str, threshold: float, level: float) -> float:
+    """Return the threshold of the Huber loss, the level of the pinball loss, or 1; check both."""
+    threshold = arguments.positive("threshold", threshold)
+    level = arguments.fraction("level", level)
     return threshold if loss == "huber" else level if loss == "pinball" else 1.0
 
 
 def compiled_twin(
     learner: Any, loss: str, *, threshold: float = 1.0, level: float = 0.5, dtype: Any = "float64"
 ) -> Any:
-    """The engine that plays for a learner: the one it has, or a new one that goes on from its
-    state.
+    """Return the compiled learner that holds a learner's state, or a new one with that state.
+
+    Parameters
+    ----------
+    learner
+        A readable learner of this package.
+    loss
+        ``"squared"``, ``"logistic"``, ``"huber"`` or ``"pinball"``.
+    threshold, level
+        Parameter of the Huber or the pinball loss.
+    dtype
+        Of the coordinates: ``float64``, or ``float32`` at half the memory.
 
     Raises
     ------
@@ -81,29 +86,27 @@ def compiled_twin(
     precision = np.dtype(dtype).name
     if precision not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32', got {dtype!r}.")
-    return _compiled_twin(learner, loss, setting_of(loss, threshold, level), precision)
+    return _compiled_twin(learner, loss, loss_parameter(loss, threshold, level), precision)
 
 
-def _compiled_twin(learner: Any, loss: str, threshold: float, precision: str) -> Any:
-    """The same, for settings that were checked: once for all of many learners."""
+def _compiled_twin(learner: Any, loss: str, parameter: float, precision: str) -> Any:
+    """Return :func:`compiled_twin` for a parameter of the loss that was checked before."""
     from swordplay.engine.compiled_learner import CompiledLearner
 
     holder = getattr(learner, "holder", None)
-    if isinstance(holder, CompiledLearner) and (holder.loss, holder.threshold, holder.dtype) == (
-        loss,
-        threshold,
-        precision,
-    ):
-        return holder
+    if isinstance(holder, CompiledLearner):
+        held = (holder.loss, holder.threshold, holder.dtype)
+        if held == (loss, parameter, precision):
+            return holder
     if not isinstance(learner, Assembled):
         raise NotCompilable(
             f"a learner of type {type(learner).__name__} does not say what it is made of (no "
             ".parts)."
         )
     state = None if learner.is_fresh else learner.state()
-    engine = CompiledLearner(learner.parts, loss, threshold=threshold, state=state, dtype=precision)
-    learner.attach_engine(engine)
-    return engine
+    twin = CompiledLearner(learner.parts, loss, threshold=parameter, state=state, dtype=precision)
+    learner.attach_engine(twin)
+    return twin
 
 
 def online(
@@ -114,9 +117,10 @@ def online(
     level: float = 0.5,
     dtype: Literal["float64", "float32"] = "float64",
 ) -> Any:
-    """Drive a learner one row at a time: ``predict(features)``, then ``learn(features, target)``.
+    """Return the compiled learner that plays one row at a time for a learner.
 
-    The learner follows: its decision, weights and certificate are those of the rows learned so far.
+    It has ``predict(features)`` and ``learn(features, target)``. The decision, weights and
+    certificate of the learner itself are those of the rows learned so far.
 
     Examples
     --------
@@ -140,23 +144,21 @@ def play_many(
     level: float = 0.5,
     threads: int | None = None,
 ) -> Matrix:
-    """Let K learners of one make play a stream each, over the cores.
-
-    Returns their losses, shape ``(K, T)``.
+    """Let each of K learners play a stream of its own, on all cores; return losses ``(K, T)``.
 
     Parameters
     ----------
     learners
-        K learners made with the same settings, on a ball. They go on from where they are.
+        K learners with the same settings, on a ball. They continue from their states.
     features, targets
         Shapes ``(K, T, d)`` and ``(K, T)``.
     loss, threshold, level
         As in :class:`~swordplay.LinearStream`.
     threads
-        How many to run at once; one per core unless given.
+        How many threads to run; one per core unless given.
     """
-    from swordplay.engine.fleet import Fleet
+    from swordplay.engine.stack import LearnerStack
 
-    setting = setting_of(loss, threshold, level)
-    engines = [_compiled_twin(learner, loss, setting, "float64") for learner in learners]
-    return Fleet(engines).play(features, targets, threads=threads)[1]
+    parameter = loss_parameter(loss, threshold, level)
+    twins = [_compiled_twin(learner, loss, parameter, "float64") for learner in learners]
+    return LearnerStack(twins).play_each(features, targets, threads=threads)[1]

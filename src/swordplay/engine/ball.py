@@ -1,16 +1,16 @@
-"""Experts on a ball: predictions from one pass a round, and both projected steps.
+"""Experts on a ball: predictions and both projected steps, for dense and sparse rows.
 
-Coordinates are relative to the ball's centre. With a the features of the round, a' those of the
-round before:
+Coordinates are relative to the centre of the ball. With a the row of the round and a' that of the
+round before,
 
-- xhat = s (W + c a'). The scale s and the rank-one change c a' are not applied to W at once: the
-  pass of the next round applies the change, ``flush`` the scale;
-- x = alpha xhat - gamma a', because x = Proj[xhat - eta m a'] scales by alpha and gamma = alpha eta
-  m.
+    xhat = scale (W + pending_update a')
+    x = lookahead_scale xhat - lookahead_step a'
 
-A projection on the ball is a scaling, and norm(x - k a)^2 = norm(x)^2 - 2 k <a, x> + k^2 norm(a)^2:
-the steps need inner products only, and no pass over the coordinates. A round with a sparse row
-costs in proportion to its entries that are not 0.
+where W is the expert's column of ``coordinates``. A projection on a ball multiplies by a number,
+and |xhat - eta slope a|^2 = |xhat|^2 - 2 eta slope <a, xhat> + (eta slope)^2 |a|^2. A step
+therefore needs inner products only: it changes ``scale`` and ``pending_update``, and the pass over
+W that computes <a, W> in the next round applies the update. A sparse row takes time in proportion
+to its entries that are not 0.
 """
 
 from __future__ import annotations
@@ -20,582 +20,470 @@ from typing import Any, NamedTuple
 
 from swordplay.compile import expert_loop, inline, larger, smaller, tail_view
 from swordplay.core.types import Vector
-from swordplay.engine.certificate_sum import is_kept
+from swordplay.engine.dual_sum import keeps_dual_sum
 from swordplay.engine.layout import (
     BLOCK,
     EXPERT,
     SCALAR,
     SETTING,
     VECTOR,
+    ExpertRows,
     LearnerArrays,
     RowProducts,
 )
 from swordplay.engine.meta import normalise_weights, normalised, take_weight_factor
-from swordplay.engine.scalar_functions import add_scaled, columns_of, dot, least, slope
+from swordplay.engine.scalar_functions import (
+    add_scaled,
+    columns_of,
+    dot,
+    expert_rows,
+    loss_slope,
+    minimum,
+)
 
-TILE, FEWEST = 2048, 8
-"""Numbers that all blocks of experts go through before the next ones, and coordinates at the least:
-where experts are many,
-the same column of many coordinates would drive itself out of the nearest cache."""
-SHRUNK = 1e-4
-"""A squared norm below this share of the largest since it was measured is measured afresh.
+TILE_NUMBERS, MIN_TILE_ROWS = 2048, 8
+"""Entries of W that all blocks of experts pass before the next coordinates, and the fewest
+coordinates of such a tile. Where there are many experts, the same column of many coordinates would
+otherwise evict itself from the first-level cache."""
+MIN_NORM_RATIO = 1e-4
+"""A squared norm below this share of its largest value is computed from the coordinates again.
 
-Each round adds a rounding error relative to the largest: of a small square, its root would show it.
+Each round adds a rounding error relative to the largest value, which the root of a small one would
+show.
 """
 
 
+# ------------------------------------------------------------------- dense rows
+
+
 @inline
-def measure(me: LearnerArrays, features: Vector) -> RowProducts:
-    """Norms and products of the features with the last ones and with the centre."""
-    norm, cross, turn, gap = compare(features, me.vectors[VECTOR.last_row])
+def row_products(learner: LearnerArrays, row: Vector) -> RowProducts:
+    """Inner products of the row a with itself, with the last row a' and with the centre."""
+    last_row = learner.vectors[VECTOR.last_row]
+    squared_norm = dot_last = dot_change = squared_change = 0.0
+    for j in range(len(row)):
+        change = row[j] - last_row[j]
+        squared_norm += row[j] * row[j]
+        dot_last += row[j] * last_row[j]
+        dot_change += row[j] * change
+        squared_change += change * change
     offset = 0.0
-    if me.settings[SETTING.has_center] == 1.0:
-        offset = dot(len(features), features, me.vectors[VECTOR.center])
-    return RowProducts(norm, me.scalars[SCALAR.last_squared_norm], cross, turn, gap, offset)
-
-
-@inline
-def compare(features: Vector, last: Vector) -> tuple[float, float, float, float]:
-    """norm(a)^2, <a, a'>, <a, a - a'> and norm(a - a')^2."""
-    norm = cross = turn = gap = 0.0
-    for j in range(len(features)):
-        a = features[j]
-        before = last[j]
-        step = a - before
-        norm += a * a
-        cross += a * before
-        turn += a * step
-        gap += step * step
-    return norm, cross, turn, gap
-
-
-@inline
-def predict(me: LearnerArrays, of: RowProducts, features: Vector) -> float:
-    """<a, x_i> of every expert; returns their weighted sum."""
-    sweep(me, features)
-    return float(mix_all(me, of))
-
-
-@inline
-def sweep(me: LearnerArrays, features: Vector) -> None:
-    """Apply the pending change W += c a' and form <a, W> for every expert: one read and one
-    write of W.
-    """
-    coords, numbers, last, dim = (
-        me.coordinates,
-        me.experts,
-        me.vectors[VECTOR.last_row],
-        len(features),
+    if learner.settings[SETTING.has_center] == 1.0:
+        offset = dot(len(row), row, learner.vectors[VECTOR.center])
+    last_squared_norm = learner.scalars[SCALAR.last_squared_norm]
+    return RowProducts(
+        squared_norm, last_squared_norm, dot_last, dot_change, squared_change, offset
     )
-    columns, changes, sums, odd = (
-        columns_of(numbers),
-        numbers[EXPERT.pending_update],
-        numbers[EXPERT.base_prediction],
-        numbers[EXPERT.scratch],
-    )
-    tile = max(TILE // columns, FEWEST)
+
+
+@inline
+def predict(learner: LearnerArrays, products: RowProducts, row: Vector) -> float:
+    """Set the predictions of all experts, and return <a, x_t>, all less that of the centre."""
+    apply_pending_updates(learner, row)
+    return float(weighted_prediction(learner, products))
+
+
+@inline
+def apply_pending_updates(learner: LearnerArrays, row: Vector) -> None:
+    """W += pending_update a' and base_prediction = <a, W>, in one pass over W."""
+    W, last_row, experts = learner.coordinates, learner.vectors[VECTOR.last_row], learner.experts
+    updates, totals = experts[EXPERT.pending_update], experts[EXPERT.base_prediction]
+    odd_totals = experts[EXPERT.scratch]
+    dim, columns = len(row), columns_of(learner)
+    tile = max(TILE_NUMBERS // columns, MIN_TILE_ROWS)
     for i in range(0, columns, BLOCK):
-        forget(tail_view(sums, i))
-        sweep_block(
+        zero_block(tail_view(totals, i))
+        apply_to_block(
             i,
             min(tile, dim),
-            coords,
-            tail_view(changes, i),
-            last,
-            features,
-            tail_view(sums, i),
-            tail_view(odd, i),
+            W,
+            last_row,
+            row,
+            tail_view(updates, i),
+            tail_view(totals, i),
+            tail_view(odd_totals, i),
         )
     for j in range(tile, dim, tile):
-        some, before, a = tail_view(coords, j), tail_view(last, j), tail_view(features, j)
         for i in range(0, columns, BLOCK):
-            sweep_block(
+            apply_to_block(
                 i,
                 min(tile, dim - j),
-                some,
-                tail_view(changes, i),
-                before,
-                a,
-                tail_view(sums, i),
-                tail_view(odd, i),
+                tail_view(W, j),
+                tail_view(last_row, j),
+                tail_view(row, j),
+                tail_view(updates, i),
+                tail_view(totals, i),
+                tail_view(odd_totals, i),
             )
     for i in range(0, columns, BLOCK):
-        forget(tail_view(changes, i))
+        zero_block(tail_view(updates, i))
 
 
 @expert_loop
-def forget(some: Vector) -> None:
-    """Zeros for a block of experts: one store, where all at once would be a call."""
+def zero_block(values: Vector) -> None:
+    """values[:BLOCK] = 0, as one store; for a whole row LLVM would call memset."""
     for k in range(BLOCK):
-        some[k] = 0.0
+        values[k] = 0.0
 
 
 @expert_loop
-def sweep_block(
+def apply_to_block(
     i: int,
     dim: int,
-    coords: Any,
-    change: Vector,
-    last: Vector,
-    features: Vector,
-    products: Vector,
-    odd: Vector,
+    W: Any,
+    last_row: Vector,
+    row: Vector,
+    update: Vector,
+    total: Vector,
+    odd_total: Vector,
 ) -> None:
-    """Some coordinates of one block of experts, from column i on: their sums stay in registers.
+    """W[:dim] += update a' and total += <a, W> for a block of experts from column i on.
 
-    Even and odd coordinates have sums of their own, or each addition would wait for the one before.
+    ``update`` and the totals begin at column i; the totals stay in registers. Even and odd
+    coordinates have totals of their own, so that an addition need not wait for the one before.
     """
     for k in range(BLOCK):
-        odd[k] = 0.0
+        odd_total[k] = 0.0
     for half in range(dim // 2):
         j = 2 * half
-        line, before, a = tail_view(coords[j], i), last[j], features[j]
+        line, last, a = tail_view(W[j], i), last_row[j], row[j]
         for k in range(BLOCK):
-            w = line[k] + change[k] * before
+            w = line[k] + update[k] * last
             line[k] = w
-            products[k] += w * a
-        line, before, a = tail_view(coords[j + 1], i), last[j + 1], features[j + 1]
+            total[k] += w * a
+        line, last, a = tail_view(W[j + 1], i), last_row[j + 1], row[j + 1]
         for k in range(BLOCK):
-            w = line[k] + change[k] * before
+            w = line[k] + update[k] * last
             line[k] = w
-            odd[k] += w * a
+            odd_total[k] += w * a
     if dim % 2 == 1:
-        line, before, a = tail_view(coords[dim - 1], i), last[dim - 1], features[dim - 1]
+        line, last, a = tail_view(W[dim - 1], i), last_row[dim - 1], row[dim - 1]
         for k in range(BLOCK):
-            w = line[k] + change[k] * before
+            w = line[k] + update[k] * last
             line[k] = w
-            products[k] += w * a
+            total[k] += w * a
     for k in range(BLOCK):
-        products[k] += odd[k]
+        total[k] += odd_total[k]
 
 
 @inline
-def mix_all(me: LearnerArrays, of: RowProducts) -> float:
-    """<a, x_i> = alpha <a, xhat_i> - gamma <a, a'> from <a, W>; returns their weighted sum."""
-    numbers = me.experts
-    return float(
-        mix(
-            columns_of(numbers),
-            of.dot_last,
-            take_weight_factor(me.scalars),
-            numbers[EXPERT.scale],
-            numbers[EXPERT.lookahead_scale],
-            numbers[EXPERT.lookahead_step],
-            numbers[EXPERT.weight],
-            numbers[EXPERT.base_prediction],
-            numbers[EXPERT.prediction],
-        )
-    )
+def weighted_prediction(learner: LearnerArrays, products: RowProducts) -> float:
+    """Set the predictions of all experts from <a, W>, and return their weighted sum."""
+    factor = take_weight_factor(learner.scalars)
+    n, e = columns_of(learner), expert_rows(learner)
+    return float(set_predictions(n, products.dot_last, factor, e))
 
 
 @expert_loop
-def mix(
-    n: int,
-    cross: float,
-    share: float,
-    scale: Vector,
-    alpha: Vector,
-    gamma: Vector,
-    weight: Vector,
-    at_base: Vector,
-    played: Vector,
-) -> float:
-    """RowProducts with base and played points from those with W, which the pass has brought up to
-    date; returns their mean.
+def set_predictions(n: int, dot_last: float, weight_factor: float, e: ExpertRows) -> float:
+    """base_prediction = <a, xhat>, prediction = <a, x>, and normalise the weights on the way.
 
-    Weights are normalised on the way: what they are to be multiplied by need not be waited for
-    until here.
+    Returns the weighted sum of the predictions. base_prediction holds <a, W> before, and W has no
+    pending update.
     """
     total = 0.0
     for i in range(n):
-        base = scale[i] * at_base[i]
-        point = alpha[i] * base - gamma[i] * cross
-        at_base[i] = base
-        played[i] = point
-        sure = normalised(weight[i], share)
-        weight[i] = sure
-        total += sure * point
+        base_prediction = e.scale[i] * e.base_prediction[i]
+        prediction = e.lookahead_scale[i] * base_prediction - e.lookahead_step[i] * dot_last
+        e.base_prediction[i] = base_prediction
+        e.prediction[i] = prediction
+        weight = normalised(e.weight[i], weight_factor)
+        e.weight[i] = weight
+        total += weight * prediction
     return total
 
 
 @inline
-def keep(me: LearnerArrays, of: RowProducts, features: Vector, smallest: float) -> None:
-    """The features become the last ones."""
-    last = me.vectors[VECTOR.last_row]
-    for j in range(len(features)):
-        last[j] = features[j]
-    me.scalars[SCALAR.last_squared_norm] = of.squared_norm
-    tidy(me, smallest)
+def keep_row(
+    learner: LearnerArrays, products: RowProducts, row: Vector, smallest_scale: float
+) -> None:
+    """Make the row the last row."""
+    last_row = learner.vectors[VECTOR.last_row]
+    for j in range(len(row)):
+        last_row[j] = row[j]
+    learner.scalars[SCALAR.last_squared_norm] = products.squared_norm
+    rescale_if_due(learner, smallest_scale)
 
 
-@inline
-def tidy(me: LearnerArrays, smallest: float) -> None:
-    """Rescale before a scale gets too small; measure shrunken norms, and all every so often."""
-    live, config, numbers = me.scalars, me.settings, me.experts
-    left = 0.0
-    if config[SETTING.adaptive_steps] == 1.0 and not is_kept(
-        numbers
-    ):  # the certificate takes roots
-        left = margin(
-            columns_of(numbers),
-            numbers[EXPERT.squared_norm],
-            numbers[EXPERT.refresh_max_squared_norm],
-        )
-    if (
-        left < 0.0
-        or smallest < config[SETTING.min_scale]
-        or live[SCALAR.rounds] >= live[SCALAR.refresh_at]
-    ):
-        flush(me)
-        live[SCALAR.refresh_at] = live[SCALAR.rounds] + config[SETTING.refresh_rounds]
+# ------------------------------------------------------------------- sparse rows
 
 
-@expert_loop
-def margin(n: int, squares: Vector, largest: Vector) -> float:
-    """Note the largest squares; return by how much the smallest exceed ``SHRUNK`` of them."""
-    left = math.inf
-    for i in range(n):
-        most = larger(largest[i], squares[i])
-        largest[i] = most
-        left = smaller(left, squares[i] - SHRUNK * most)
-    return float(left)
-
-
-@inline
-def flush(me: LearnerArrays) -> None:
-    """Apply what is pending and bring every scale back to 1, and measure the norms afresh:
-    rounding adds up in both.
-    """
-    coords, numbers, last = me.coordinates, me.experts, me.vectors[VECTOR.last_row]
-    numbers[EXPERT.squared_norm] = 0.0
-    for j in range(coords.shape[0]):
-        for i in range(columns_of(numbers)):
-            w = numbers[EXPERT.scale, i] * (
-                coords[j, i] + numbers[EXPERT.pending_update, i] * last[j]
-            )
-            coords[j, i] = w
-            numbers[EXPERT.squared_norm, i] += w * w
-    for i in range(columns_of(numbers)):
-        numbers[EXPERT.refresh_max_squared_norm, i] = numbers[EXPERT.squared_norm, i]
-    numbers[EXPERT.pending_update] = 0.0
-    numbers[EXPERT.scale] = 1.0
-    numbers[EXPERT.inverse_scale] = 1.0
-    me.scalars[SCALAR.steps_ready] = 0.0  # norms are others now, by rounding
-
-
-@inline
-def decide(me: LearnerArrays, decision: Vector) -> None:
-    """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a')."""
-    normalise_weights(me)
-    coords, numbers, experts = me.coordinates, me.experts, int(me.scalars[SCALAR.expert_count])
-    share = numbers[EXPERT.scratch]  # scratch between rounds
-    pending = 0.0
-    for i in range(experts):
-        share[i] = (
-            numbers[EXPERT.weight, i]
-            * numbers[EXPERT.lookahead_scale, i]
-            * numbers[EXPERT.scale, i]
-        )
-        pending += (
-            share[i] * numbers[EXPERT.pending_update, i]
-            - numbers[EXPERT.weight, i] * numbers[EXPERT.lookahead_step, i]
-        )
-    for j in range(coords.shape[0]):
-        coordinate = me.vectors[VECTOR.center, j] + pending * me.vectors[VECTOR.last_row, j]
-        for i in range(experts):
-            coordinate += share[i] * coords[j, i]
-        decision[j] = coordinate
-
-
-class Entries(NamedTuple):
-    """A sparse row, and where the row before it had its entries."""
+class SparseRow(NamedTuple):
+    """Entries of a sparse row, and the columns of the entries of the row before."""
 
     values: Any
     indices: Any
-    before: Any
+    last_indices: Any
 
 
 @inline
-def measure_sparse(me: LearnerArrays, features: Entries) -> RowProducts:
-    """Norms and products of the features with the last ones, which lie dense in ``vectors``, and
-    with the centre.
-    """
-    vectors = me.vectors
-    norm = cross = offset = 0.0
-    for position in range(len(features.indices)):
-        a, j = features.values[position], features.indices[position]
-        norm += a * a
-        cross += a * vectors[VECTOR.last_row, j]
-        if me.settings[SETTING.has_center] == 1.0:
-            offset += a * vectors[VECTOR.center, j]
-    last_norm = me.scalars[SCALAR.last_squared_norm]
+def sparse_row_products(learner: LearnerArrays, row: SparseRow) -> RowProducts:
+    """:func:`row_products` of a sparse row; the last row is stored with all its zeros."""
+    last_row, center = learner.vectors[VECTOR.last_row], learner.vectors[VECTOR.center]
+    has_center = learner.settings[SETTING.has_center] == 1.0
+    squared_norm = dot_last = offset = 0.0
+    for entry in range(len(row.indices)):
+        a, j = row.values[entry], row.indices[entry]
+        squared_norm += a * a
+        dot_last += a * last_row[j]
+        if has_center:
+            offset += a * center[j]
+    last_squared_norm = learner.scalars[SCALAR.last_squared_norm]
+    dot_change = squared_norm - dot_last
+    squared_change = max(squared_norm - 2.0 * dot_last + last_squared_norm, 0.0)
     return RowProducts(
-        norm, last_norm, cross, norm - cross, max(norm - 2.0 * cross + last_norm, 0.0), offset
+        squared_norm, last_squared_norm, dot_last, dot_change, squared_change, offset
     )
 
 
 @inline
-def predict_sparse(me: LearnerArrays, of: RowProducts, features: Entries) -> float:
-    """<a, x_i> from the rows of W that the features touch; sparse rounds leave no pending change.
-
-    Returns the weighted sum.
-    """
-    products = me.experts[EXPERT.base_prediction]
-    columns = columns_of(me.experts)
-    products[:] = 0.0
-    for position in range(len(features.indices)):
+def predict_sparse(learner: LearnerArrays, products: RowProducts, row: SparseRow) -> float:
+    """:func:`predict` for a sparse row, from its own rows of W; no update is pending here."""
+    base_prediction = learner.experts[EXPERT.base_prediction]
+    columns = columns_of(learner)
+    base_prediction[:] = 0.0
+    for entry in range(len(row.indices)):
         add_scaled(
-            columns, products, me.coordinates[features.indices[position]], features.values[position]
+            columns, base_prediction, learner.coordinates[row.indices[entry]], row.values[entry]
         )
-    return float(mix_all(me, of))
+    return float(weighted_prediction(learner, products))
 
 
 @inline
-def keep_sparse(me: LearnerArrays, of: RowProducts, features: Entries, smallest: float) -> None:
-    """The features become the last ones, and the round's own change W += c a is applied, while
-    its rows are still near.
-    """
-    last = me.vectors[VECTOR.last_row]
-    for position in range(len(features.before)):
-        last[features.before[position]] = 0.0
-    for position in range(len(features.indices)):
-        last[features.indices[position]] = features.values[position]
-    me.scalars[SCALAR.last_squared_norm] = of.squared_norm
-    # A change that is to be scaled down far may be too large for single precision: flush() applies
-    # it in double.
-    if smallest >= me.settings[SETTING.min_scale]:
-        columns, change = columns_of(me.experts), me.experts[EXPERT.pending_update]
-        for position in range(len(features.indices)):
-            add_scaled(
-                columns,
-                me.coordinates[features.indices[position]],
-                change,
-                features.values[position],
-            )
-        change[:] = 0.0
-    tidy(me, smallest)
-
-
-@inline
-def move(me: LearnerArrays, of: RowProducts, features: Any, target: float) -> float:
-    """Take both projected steps of every expert; return the smallest scale."""
-    numbers, radius = me.experts, me.settings[SETTING.domain_size]
-    n = columns_of(numbers)
-    farthest = base_step(
-        n,
-        of.squared_norm,
-        numbers[EXPERT.eta],
-        numbers[EXPERT.slope],
-        numbers[EXPERT.inverse_scale],
-        numbers[EXPERT.pending_update],
-        numbers[EXPERT.base_prediction],
-        numbers[EXPERT.squared_norm],
-    )
-    smallest = math.inf
-    if farthest > radius * radius:
-        project_base(
-            n,
-            radius,
-            numbers[EXPERT.scale],
-            numbers[EXPERT.inverse_scale],
-            numbers[EXPERT.base_prediction],
-            numbers[EXPERT.squared_norm],
-            numbers[EXPERT.projection_push],
-        )
-        smallest = least(n, numbers[EXPERT.scale])
-    lookahead_step(me, of, target)
-    return smallest
-
-
-@inline
-def fork(me: LearnerArrays, of: RowProducts, features: Any, target: float) -> None:
-    """Copy the points of the fastest expert of each kind to the two that have joined."""
-    coords, experts = me.coordinates, int(me.scalars[SCALAR.expert_count])
-    for j in range(coords.shape[0]):
-        coords[j, experts - 2] = coords[j, experts - 4]
-        for column in range(experts - 1, coords.shape[1]):
-            coords[j, column] = coords[j, experts - 3]
-    lookahead_step(me, of, target)
-
-
-@expert_loop
-def base_step(
-    n: int,
-    norm: float,
-    eta: Vector,
-    slope_: Vector,
-    unscale: Vector,
-    change: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-) -> float:
-    """xhat - eta k a, before it is projected; returns the largest squared norm."""
-    farthest = 0.0
-    for i in range(n):
-        stride = eta[i] * slope_[i] if eta[i] < math.inf else 0.0
-        square = larger(base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm, 0.0)
-        base_norm[i] = square
-        farthest = larger(farthest, square)
-        change[i] = -stride * unscale[i]
-        at_base[i] -= stride * norm
-    return farthest
-
-
-@expert_loop
-def project_base(
-    n: int,
-    radius: float,
-    scale: Vector,
-    unscale: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-    push: Vector,
+def keep_sparse_row(
+    learner: LearnerArrays, products: RowProducts, row: SparseRow, smallest_scale: float
 ) -> None:
-    """Project base points on the ball: a scaling."""
+    """Make the row the last row, and apply its update while its rows of W are in the cache."""
+    last_row = learner.vectors[VECTOR.last_row]
+    for entry in range(len(row.last_indices)):
+        last_row[row.last_indices[entry]] = 0.0
+    for entry in range(len(row.indices)):
+        last_row[row.indices[entry]] = row.values[entry]
+    learner.scalars[SCALAR.last_squared_norm] = products.squared_norm
+    # Unscaled, the update of a column with a small scale may overflow single precision: there
+    # rescale() applies it, in double precision.
+    if smallest_scale >= learner.settings[SETTING.min_scale]:
+        update = learner.experts[EXPERT.pending_update]
+        for entry in range(len(row.indices)):
+            line = learner.coordinates[row.indices[entry]]
+            add_scaled(columns_of(learner), line, update, row.values[entry])
+        update[:] = 0.0
+    rescale_if_due(learner, smallest_scale)
+
+
+# ------------------------------------------------------------------- projected steps
+
+
+@inline
+def move(learner: LearnerArrays, products: RowProducts, row: Any, target: float) -> float:
+    """Take both projected steps of every expert; return the smallest scale.
+
+    It is infinite if no base point was projected.
+    """
+    n, e = columns_of(learner), expert_rows(learner)
+    radius = learner.settings[SETTING.domain_size]
+    smallest_scale = math.inf
+    if base_step(n, products.squared_norm, e) > radius * radius:
+        project_base(n, radius, e)
+        smallest_scale = minimum(n, e.scale)
+    lookahead_step(learner, products, target)
+    return smallest_scale
+
+
+@expert_loop
+def base_step(n: int, row_square: float, e: ExpertRows) -> float:
+    """xhat' = xhat - eta slope a, not projected yet; returns the largest |xhat'|^2."""
+    largest = 0.0
+    for i in range(n):
+        step = e.eta[i] * e.slope[i] if e.eta[i] < math.inf else 0.0
+        # |xhat'|^2 = |xhat|^2 - 2 step <a, xhat> + step^2 |a|^2
+        moved = e.squared_norm[i] - 2.0 * step * e.base_prediction[i] + step * step * row_square
+        square = larger(moved, 0.0)
+        e.squared_norm[i] = square
+        largest = larger(largest, square)
+        e.pending_update[i] = -step * e.inverse_scale[i]
+        e.base_prediction[i] -= step * row_square  # <a, xhat'>
+    return largest
+
+
+@expert_loop
+def project_base(n: int, radius: float, e: ExpertRows) -> None:
+    """xhat' = f xhat' with f = min{1, radius / |xhat'|}: the projection on the ball."""
     limit = radius * radius
     for i in range(n):
         # A point inside stays: with a radius of 0, or one whose square underflows, the quotient
         # would be NaN.
-        shrink = radius / math.sqrt(base_norm[i]) if base_norm[i] > limit else 1.0
-        before = scale[i]
-        scale[i] = before * shrink
-        unscale[i] = 1.0 / scale[i]
-        push[i] = before * unscale[i] - 1.0 if shrink < 1.0 else 0.0
-        at_base[i] *= shrink
-        base_norm[i] = min(base_norm[i], limit)
+        shrink = radius / math.sqrt(e.squared_norm[i]) if e.squared_norm[i] > limit else 1.0
+        old_scale = e.scale[i]
+        e.scale[i] = old_scale * shrink
+        e.inverse_scale[i] = 1.0 / e.scale[i]
+        # 1/f - 1, for the dual sum
+        e.projection_push[i] = old_scale * e.inverse_scale[i] - 1.0 if shrink < 1.0 else 0.0
+        e.base_prediction[i] *= shrink
+        e.squared_norm[i] = min(e.squared_norm[i], limit)
 
 
 @inline
-def lookahead_step(me: LearnerArrays, of: RowProducts, target: float) -> None:
-    """x = Proj[xhat - eta m a] of every expert, for the field m a replayed at xhat.
+def lookahead_step(learner: LearnerArrays, products: RowProducts, target: float) -> None:
+    """x' = Proj[xhat' - next_eta M'] of every expert, M' being the gradient of the loss at xhat'.
 
-    Gradient descent stays at xhat.
+    M' is 0 for gradient descent, whose x' is xhat'.
     """
-    numbers, config = me.experts, me.settings
-    n, loss, threshold = columns_of(numbers), int(config[SETTING.loss]), config[SETTING.threshold]
-    replays(
-        n,
-        loss,
-        threshold,
-        me.scalars[SCALAR.loss_weight],
-        numbers[EXPERT.extra_gradient],
-        numbers[EXPERT.base_prediction],
-        of.offset,
-        target,
-        numbers[EXPERT.field_slope],
-    )
-    farthest = step_ahead(
-        n,
-        of.squared_norm,
-        numbers[EXPERT.next_eta],
-        numbers[EXPERT.field_slope],
-        numbers[EXPERT.base_prediction],
-        numbers[EXPERT.squared_norm],
-        numbers[EXPERT.lookahead_scale],
-        numbers[EXPERT.lookahead_step],
-        numbers[EXPERT.next_prediction],
-        numbers[EXPERT.squared_lookahead],
-        numbers[EXPERT.max_squared_norm],
-    )
-    project_lookahead(me, of, farthest)
-
-
-@inline
-def project_lookahead(me: LearnerArrays, of: RowProducts, farthest: float) -> None:
-    """Project lookahead points on the ball, given the largest squared norm among them."""
-    numbers, radius = me.experts, me.settings[SETTING.domain_size]
-    if farthest > radius * radius:
-        shrink_ahead(
-            columns_of(numbers),
-            radius,
-            of.squared_norm,
-            numbers[EXPERT.base_prediction],
-            numbers[EXPERT.squared_norm],
-            numbers[EXPERT.lookahead_scale],
-            numbers[EXPERT.lookahead_step],
-            numbers[EXPERT.next_prediction],
-            numbers[EXPERT.squared_lookahead],
-        )
+    settings, n, e = learner.settings, columns_of(learner), expert_rows(learner)
+    kind, threshold = int(settings[SETTING.loss]), settings[SETTING.threshold]
+    weight = learner.scalars[SCALAR.loss_weight]
+    replay_slopes(n, kind, threshold, weight, products.offset, target, e)
+    largest = set_lookahead(n, products.squared_norm, e)
+    radius = settings[SETTING.domain_size]
+    if largest > radius * radius:
+        project_lookahead(n, radius, products.squared_norm, e)
 
 
 @expert_loop
-def replays(
-    n: int,
-    loss: int,
-    threshold: float,
-    weight: float,
-    extra: Vector,
-    at: Vector,
-    offset: float,
-    target: float,
-    answer: Vector,
+def replay_slopes(
+    n: int, kind: int, threshold: float, weight: float, offset: float, target: float, e: ExpertRows
 ) -> None:
-    """Slope of the loss at every extra-gradient expert's base point, 0 for the others."""
+    """expected_slope: slope of the loss at the base point of extra-gradient experts, else 0."""
     for i in range(n):
-        answer[i] = extra[i] * weight * slope(loss, threshold, at[i] + offset, target)
+        at = e.base_prediction[i] + offset
+        slope = loss_slope(kind, threshold, at, target)
+        e.expected_slope[i] = e.extra_gradient[i] * weight * slope
 
 
 @expert_loop
-def step_ahead(
-    n: int,
-    norm: float,
-    eta: Vector,
-    replay: Vector,
-    at_base: Vector,
-    base_norm: Vector,
-    alpha: Vector,
-    gamma: Vector,
-    ahead: Vector,
-    lead: Vector,
-    farthest_base: Vector,
-) -> float:
-    """alpha, gamma, <a, x> and norm(x - xhat)^2 for x = xhat - eta m a, before it is projected.
+def set_lookahead(n: int, row_square: float, e: ExpertRows) -> float:
+    """x' = xhat' - step a with step = next_eta expected_slope, not projected yet.
 
-    Returns the largest norm(x)^2.
-
-    How far xhat has been is noted on the way.
+    Returns the largest |x'|^2 of the points that moved, and tracks the largest |xhat'|^2.
     """
-    farthest = 0.0
+    largest = 0.0
     for i in range(n):
-        stride = eta[i] * replay[i] if eta[i] < math.inf else 0.0
-        moved = stride * stride * norm
-        # A base point on the sphere may lie outside it by rounding; where nothing moved, nothing is
-        # to be projected.
-        reached = base_norm[i] - 2.0 * stride * at_base[i] + moved if stride != 0.0 else 0.0
-        farthest = larger(farthest, reached)
-        alpha[i] = 1.0
-        gamma[i] = stride
-        ahead[i] = at_base[i] - stride * norm
-        lead[i] = moved
-        farthest_base[i] = larger(farthest_base[i], base_norm[i])
-    return farthest
+        step = e.next_eta[i] * e.expected_slope[i] if e.next_eta[i] < math.inf else 0.0
+        squared_step = step * step * row_square  # |x' - xhat'|^2
+        # A base point on the sphere may lie outside it by rounding; without a step it stays there.
+        square = e.squared_norm[i] - 2.0 * step * e.base_prediction[i] + squared_step
+        largest = larger(largest, square if step != 0.0 else 0.0)
+        e.lookahead_scale[i] = 1.0
+        e.lookahead_step[i] = step
+        e.next_prediction[i] = e.base_prediction[i] - step * row_square  # <a, x'>
+        e.squared_lookahead[i] = squared_step
+        e.max_squared_norm[i] = larger(e.max_squared_norm[i], e.squared_norm[i])
+    return largest
 
 
 @expert_loop
-def shrink_ahead(
-    n: int,
-    radius: float,
-    norm: float,
-    at_base: Vector,
-    base_norm: Vector,
-    alpha: Vector,
-    gamma: Vector,
-    ahead: Vector,
-    lead: Vector,
-) -> None:
-    """Project lookahead points on the ball.
-
-    norm(x - xhat)^2 = norm((alpha - 1) xhat - gamma a)^2.
-    """
+def project_lookahead(n: int, radius: float, row_square: float, e: ExpertRows) -> None:
+    """x' = f (xhat' - step a) with f = min{1, radius / |xhat' - step a|}."""
     limit = radius * radius
     for i in range(n):
-        stride = gamma[i]
-        reached = base_norm[i] - 2.0 * stride * at_base[i] + stride * stride * norm
-        shrink = radius / math.sqrt(reached) if reached > limit and stride != 0.0 else 1.0
-        gone, back = shrink * stride, shrink - 1.0
-        alpha[i] = shrink
-        gamma[i] = gone
-        ahead[i] = shrink * at_base[i] - gone * norm
-        lead[i] = max(
-            back * back * base_norm[i] - 2.0 * back * gone * at_base[i] + gone * gone * norm, 0.0
+        step, base_prediction, base_square = (
+            e.lookahead_step[i],
+            e.base_prediction[i],
+            e.squared_norm[i],
         )
+        square = base_square - 2.0 * step * base_prediction + step * step * row_square
+        shrink = radius / math.sqrt(square) if square > limit and step != 0.0 else 1.0
+        scaled_step, change = shrink * step, shrink - 1.0
+        e.lookahead_scale[i] = shrink
+        e.lookahead_step[i] = scaled_step
+        e.next_prediction[i] = shrink * base_prediction - scaled_step * row_square
+        # |x' - xhat'|^2 = |(f - 1) xhat' - f step a|^2
+        e.squared_lookahead[i] = max(
+            change * change * base_square
+            - 2.0 * change * scaled_step * base_prediction
+            + scaled_step * scaled_step * row_square,
+            0.0,
+        )
+
+
+@inline
+def copy_points(learner: LearnerArrays, products: RowProducts, row: Any, target: float) -> None:
+    """Copy the coordinates of the fastest expert of each kind to the two that have joined."""
+    W, experts = learner.coordinates, int(learner.scalars[SCALAR.expert_count])
+    for j in range(W.shape[0]):
+        W[j, experts - 2] = W[j, experts - 4]
+        for column in range(experts - 1, W.shape[1]):  # with the padding
+            W[j, column] = W[j, experts - 3]
+    lookahead_step(learner, products, target)
+
+
+# ------------------------------------------------------------------- scales and decisions
+
+
+@inline
+def rescale_if_due(learner: LearnerArrays, smallest_scale: float) -> None:
+    """Rescale if a scale is nearly too small, a squared norm has lost digits, or regularly."""
+    scalars, settings = learner.scalars, learner.settings
+    norm_margin = 0.0
+    # The certificate uses roots of squared norms if steps adapt and S is not kept.
+    if settings[SETTING.adaptive_steps] == 1.0 and not keeps_dual_sum(learner):
+        norm_margin = track_norm_peaks(columns_of(learner), expert_rows(learner))
+    if (
+        norm_margin < 0.0
+        or smallest_scale < settings[SETTING.min_scale]
+        or scalars[SCALAR.rounds] >= scalars[SCALAR.refresh_at]
+    ):
+        rescale(learner)
+        scalars[SCALAR.refresh_at] = scalars[SCALAR.rounds] + settings[SETTING.refresh_rounds]
+
+
+@expert_loop
+def track_norm_peaks(n: int, e: ExpertRows) -> float:
+    """Track squared_norm_peak; return min(squared_norm - MIN_NORM_RATIO * squared_norm_peak)."""
+    margin = math.inf
+    for i in range(n):
+        peak = larger(e.squared_norm_peak[i], e.squared_norm[i])
+        e.squared_norm_peak[i] = peak
+        margin = smaller(margin, e.squared_norm[i] - MIN_NORM_RATIO * peak)
+    return float(margin)
+
+
+@inline
+def rescale(learner: LearnerArrays) -> None:
+    """W = xhat with scales of 1 and no pending updates, and norms computed from W.
+
+    Rounding errors add up in scales and norms; this ends them.
+    """
+    W, last_row = learner.coordinates, learner.vectors[VECTOR.last_row]
+    n, experts, e = columns_of(learner), learner.experts, expert_rows(learner)
+    experts[EXPERT.squared_norm] = 0.0
+    for j in range(W.shape[0]):
+        for i in range(n):
+            w = e.scale[i] * (W[j, i] + e.pending_update[i] * last_row[j])
+            W[j, i] = w
+            e.squared_norm[i] += w * w
+    for i in range(n):
+        e.squared_norm_peak[i] = e.squared_norm[i]
+    experts[EXPERT.pending_update] = 0.0
+    experts[EXPERT.scale] = 1.0
+    experts[EXPERT.inverse_scale] = 1.0
+    learner.scalars[SCALAR.steps_ready] = 0.0  # base norms changed by rounding
+
+
+@inline
+def decide(learner: LearnerArrays, decision: Vector) -> None:
+    """Write the decision x_t of the next round."""
+    normalise_weights(learner)
+    write_decision(learner, learner.experts[EXPERT.scratch], decision)
+
+
+@inline
+def write_decision(learner: LearnerArrays, shares: Vector, decision: Vector) -> None:
+    """x_t = c + sum_i p_i (lookahead_scale_i xhat_i - lookahead_step_i a'), weights normalised.
+
+    ``shares`` is scratch of C numbers. The learner stays as it is.
+    """
+    e, experts = expert_rows(learner), int(learner.scalars[SCALAR.expert_count])
+    center, last_row = learner.vectors[VECTOR.center], learner.vectors[VECTOR.last_row]
+    for i in range(experts):
+        shares[i] = e.weight[i] * e.lookahead_scale[i] * e.scale[i]
+    # A separate loop: in a loop that also stores, the order of the sum may depend on where the
+    # arrays lie in memory.
+    last_share = 0.0
+    for i in range(experts):
+        last_share += shares[i] * e.pending_update[i] - e.weight[i] * e.lookahead_step[i]
+    for j in range(len(decision)):
+        coordinate = center[j] + last_share * last_row[j]
+        for i in range(experts):
+            coordinate += shares[i] * learner.coordinates[j, i]
+        decision[j] = coordinate

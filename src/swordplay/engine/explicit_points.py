@@ -1,7 +1,7 @@
-"""Rounds of experts on a simplex or a box, whose points are stored explicitly.
+"""Experts on a simplex or a box, whose points are stored explicitly and projected one by one.
 
-For the few dimensions of a combination of forecasts. ``coords`` has shape ``(2 C, d)`` here: the
-base points xhat of all experts, then their points x.
+For the few dimensions of a combination of forecasts. ``coordinates`` has shape ``(2 C, d)`` here:
+the base points xhat of all experts, then their points x.
 """
 
 from __future__ import annotations
@@ -9,139 +9,132 @@ from __future__ import annotations
 import math
 
 from swordplay.compile import inline
-from swordplay.core.types import Matrix, Vector
-from swordplay.engine.certificate_sum import lean_by, note_pull
+from swordplay.core.types import Vector
+from swordplay.engine.dual_sum import add_point, track_dual_norm_of
 from swordplay.engine.layout import BOX, EXPERT, SCALAR, SETTING, VECTOR, LearnerArrays, RowProducts
 from swordplay.engine.meta import normalise_weights
-from swordplay.engine.scalar_functions import dot, slope
+from swordplay.engine.scalar_functions import dot, expert_rows, loss_slope
 
 
 @inline
-def predict(me: LearnerArrays, of: RowProducts, features: Vector) -> float:
-    """<a, x_i> of every expert; returns their weighted sum."""
-    normalise_weights(me)
-    coords, numbers = me.coordinates, me.experts
-    capacity = coords.shape[0] // 2
-    prediction = 0.0
-    for i in range(numbers.shape[1]):
-        numbers[EXPERT.prediction, i] = dot(len(features), coords[capacity + i], features)
-        prediction += numbers[EXPERT.weight, i] * numbers[EXPERT.prediction, i]
-    return prediction
+def predict(learner: LearnerArrays, products: RowProducts, row: Vector) -> float:
+    """Set the predictions <a, x_i> of all experts; return their weighted sum."""
+    normalise_weights(learner)
+    points, e = learner.coordinates, expert_rows(learner)
+    columns = learner.experts.shape[1]
+    total = 0.0
+    for i in range(columns):
+        e.prediction[i] = dot(len(row), points[columns + i], row)
+        total += e.weight[i] * e.prediction[i]
+    return total
 
 
 @inline
-def move(me: LearnerArrays, of: RowProducts, features: Vector, target: float) -> float:
-    """Both projected steps of every expert.
+def move(learner: LearnerArrays, products: RowProducts, row: Vector, target: float) -> float:
+    """Take both projected steps of every expert.
 
-    Returns the smallest scale, as on a ball: there are none here.
+    Returns infinity, the smallest scale: explicit points have no scales.
     """
-    numbers = me.experts
-    for i in range(numbers.shape[1]):
-        stride = (
-            numbers[EXPERT.eta, i] * numbers[EXPERT.slope, i]
-            if numbers[EXPERT.eta, i] < math.inf
-            else 0.0
-        )
-        base = me.coordinates[i]
-        lean_by(numbers, i, base, -1.0)
-        for j in range(len(features)):
-            base[j] -= stride * features[j]
-        project(base, me.vectors, me.settings)
-        lean_by(numbers, i, base, 1.0)
-        note_pull(numbers, i)
-        numbers[EXPERT.squared_norm, i] = from_center(base, me.vectors, me.settings)
-    for i in range(numbers.shape[1]):
-        lookahead_step(me, i, features, target)
+    e = expert_rows(learner)
+    for i in range(learner.experts.shape[1]):
+        step = e.eta[i] * e.slope[i] if e.eta[i] < math.inf else 0.0
+        base = learner.coordinates[i]
+        # S changes by (xhat' - xhat) / eta
+        add_point(learner, i, base, -1.0)
+        for j in range(len(row)):
+            base[j] -= step * row[j]  # xhat' = Proj[xhat - eta slope a]
+        project(learner, base)
+        add_point(learner, i, base, 1.0)
+        track_dual_norm_of(learner, i)
+        e.squared_norm[i] = squared_distance_from_center(learner, base)
+    for i in range(learner.experts.shape[1]):
+        lookahead_step(learner, i, row, target)
     return math.inf
 
 
 @inline
-def fork(me: LearnerArrays, of: RowProducts, features: Vector, target: float) -> None:
-    """Put the two experts that have just joined, and the padding behind them, where the fastest
-    of their kind are.
-    """
-    coords, columns, experts = (
-        me.coordinates,
-        me.experts.shape[1],
-        int(me.scalars[SCALAR.expert_count]),
-    )
-    for j in range(len(features)):
-        coords[experts - 2, j] = coords[experts - 4, j]
-        for row in range(experts - 1, columns):
-            coords[row, j] = coords[experts - 3, j]
-    for child in range(experts - 2, columns):
-        lookahead_step(me, child, features, target)
+def copy_points(learner: LearnerArrays, products: RowProducts, row: Vector, target: float) -> None:
+    """Copy the base points of the fastest expert of each kind to the two that have joined."""
+    base_points, columns = learner.coordinates, learner.experts.shape[1]
+    experts = int(learner.scalars[SCALAR.expert_count])
+    for j in range(len(row)):
+        base_points[experts - 2, j] = base_points[experts - 4, j]
+        for i in range(experts - 1, columns):  # with the padding
+            base_points[i, j] = base_points[experts - 3, j]
+    for i in range(experts - 2, columns):
+        lookahead_step(learner, i, row, target)
 
 
 @inline
-def lookahead_step(me: LearnerArrays, i: int, features: Vector, target: float) -> None:
-    """x = Proj[xhat - eta m a] of expert i; gradient descent stays at xhat."""
-    coords, numbers, config = me.coordinates, me.experts, me.settings
-    base, point = coords[i], coords[coords.shape[0] // 2 + i]
-    replay = 0.0
-    if numbers[EXPERT.extra_gradient, i] == 1.0:
-        replay = me.scalars[SCALAR.loss_weight] * slope(
-            int(config[SETTING.loss]),
-            config[SETTING.threshold],
-            dot(len(features), base, features),
+def lookahead_step(learner: LearnerArrays, i: int, row: Vector, target: float) -> None:
+    """x' = Proj[xhat' - next_eta M'] of expert i, M' being the gradient of the loss at xhat'.
+
+    M' is 0 for gradient descent, whose x' is xhat'.
+    """
+    settings, e = learner.settings, expert_rows(learner)
+    base, point = learner.coordinates[i], learner.coordinates[learner.experts.shape[1] + i]
+    slope = 0.0
+    if e.extra_gradient[i] == 1.0:
+        slope = learner.scalars[SCALAR.loss_weight] * loss_slope(
+            int(settings[SETTING.loss]),
+            settings[SETTING.threshold],
+            dot(len(row), base, row),
             target,
         )
-    numbers[EXPERT.field_slope, i] = replay
-    eta = numbers[EXPERT.next_eta, i]
-    stride = eta * replay if eta < math.inf else 0.0
-    for j in range(len(features)):
-        point[j] = base[j] - stride * features[j]
-    if stride != 0.0:
-        project(point, me.vectors, config)
-    lead = 0.0
-    for j in range(len(features)):
-        lead += (point[j] - base[j]) * (point[j] - base[j])
-    numbers[EXPERT.squared_lookahead, i] = lead
-    numbers[EXPERT.next_prediction, i] = dot(len(features), point, features)
+    e.expected_slope[i] = slope
+    step = e.next_eta[i] * slope if e.next_eta[i] < math.inf else 0.0
+    for j in range(len(row)):
+        point[j] = base[j] - step * row[j]
+    if step != 0.0:
+        project(learner, point)
+    squared_lookahead = 0.0
+    for j in range(len(row)):
+        squared_lookahead += (point[j] - base[j]) * (point[j] - base[j])
+    e.squared_lookahead[i] = squared_lookahead
+    e.next_prediction[i] = dot(len(row), point, row)
 
 
 @inline
-def from_center(point: Vector, vectors: Matrix, config: Vector) -> float:
-    """The squared distance of a point from the domain's centre."""
+def squared_distance_from_center(learner: LearnerArrays, point: Vector) -> float:
+    """Squared distance of a point from the centre of the domain."""
+    low, high = learner.vectors[VECTOR.center], learner.vectors[VECTOR.upper]
+    is_box = learner.settings[SETTING.domain] == BOX
     total = 0.0
     for j in range(len(point)):
-        center = vectors[VECTOR.center, j]
-        if config[SETTING.domain] == BOX:
-            center = 0.5 * (center + vectors[VECTOR.upper, j])
+        center = 0.5 * (low[j] + high[j]) if is_box else low[j]
         total += (point[j] - center) * (point[j] - center)
     return total
 
 
 @inline
-def project(point: Vector, vectors: Matrix, config: Vector) -> None:
-    """The nearest point of the domain, in place."""
-    if config[SETTING.domain] == BOX:
+def project(learner: LearnerArrays, point: Vector) -> None:
+    """Replace a point by the nearest point of the domain."""
+    vectors, settings = learner.vectors, learner.settings
+    if settings[SETTING.domain] == BOX:
         for j in range(len(point)):
             point[j] = min(max(point[j], vectors[VECTOR.center, j]), vectors[VECTOR.upper, j])
         return
-    # max{x - theta, 0}, theta from the k largest coordinates for the largest k that leaves them all
-    # positive.
+    # The simplex: max{x - theta, 0}. With the coordinates in descending order, theta is the mean
+    # excess of the k largest for the largest k that leaves all of these positive.
     highest = -math.inf
     for j in range(len(point)):
         highest = max(highest, point[j])
-    descending = vectors[
-        VECTOR.predicted_row
-    ]  # scratch: rows are not prepared ahead where points are written out
+    descending = vectors[VECTOR.predicted_row]  # free: explicit points have no rows predicted ahead
     for j in range(len(point)):
         descending[j] = point[j] - highest
     sort_descending(descending)
-    excess, threshold = -config[SETTING.domain_size], 0.0
+    excess, theta = -settings[SETTING.domain_size], 0.0
     for k in range(len(point)):
         excess += descending[k]
         if descending[k] - excess / (k + 1) > 0.0:
-            threshold = excess / (k + 1)
+            theta = excess / (k + 1)
     for j in range(len(point)):
-        point[j] = max(point[j] - highest - threshold, 0.0)
+        point[j] = max(point[j] - highest - theta, 0.0)
 
 
 @inline
 def sort_descending(values: Vector) -> None:
-    """Insertion sort: quickest for a few numbers, and it allocates nothing."""
+    """Sort in place by insertion, which is the fastest for a few numbers and allocates nothing."""
     for k in range(1, len(values)):
         value, j = values[k], k
         while j > 0 and values[j - 1] < value:
@@ -151,21 +144,23 @@ def sort_descending(values: Vector) -> None:
 
 
 @inline
-def keep(me: LearnerArrays, of: RowProducts, features: Vector, smallest: float) -> None:
-    """The features become the last ones."""
-    last = me.vectors[VECTOR.last_row]
-    for j in range(len(features)):
-        last[j] = features[j]
-    me.scalars[SCALAR.last_squared_norm] = of.squared_norm
+def keep_row(
+    learner: LearnerArrays, products: RowProducts, row: Vector, smallest_scale: float
+) -> None:
+    """Make the row the last row."""
+    last_row = learner.vectors[VECTOR.last_row]
+    for j in range(len(row)):
+        last_row[j] = row[j]
+    learner.scalars[SCALAR.last_squared_norm] = products.squared_norm
 
 
 @inline
-def decide(me: LearnerArrays, decision: Vector) -> None:
-    """x_t = sum of p_i x_i."""
-    normalise_weights(me)
-    coords = me.coordinates
-    capacity = coords.shape[0] // 2
+def decide(learner: LearnerArrays, decision: Vector) -> None:
+    """x_t = sum_i p_i x_i, the decision of the next round."""
+    normalise_weights(learner)
+    points, weights = learner.coordinates, learner.experts[EXPERT.weight]
+    columns = len(weights)
     for j in range(len(decision)):
         decision[j] = 0.0
-        for i in range(int(me.scalars[SCALAR.expert_count])):
-            decision[j] += me.experts[EXPERT.weight, i] * coords[capacity + i, j]
+        for i in range(int(learner.scalars[SCALAR.expert_count])):
+            decision[j] += weights[i] * points[columns + i, j]

@@ -1,26 +1,20 @@
-"""How a learner lies in memory: five arrays of doubles, and the table of every number in them.
+"""Memory layout of a compiled learner: every number declared once, with its meaning and range.
 
-======== ================ ===================================================================================
-array    shape            what
-======== ================ ===================================================================================
-coords   ``(d, C)``       base points of the experts, a column each; on a ball relative to its centre and unscaled
-numbers  ``(EXPERT, C)``  numbers of each expert, a row per kind of number (``EXPERT``); d more where S is kept (``certificate_sum``)
-vectors  ``(VECTOR, d)``  rows of d coordinates (``VECTOR``)
-live     ``(SCALAR,)``      numbers that change each round (``SCALAR``)
-config   ``(SETTING,)``    settings, of which a schedule may change some (``SETTING``)
-======== ================ ===================================================================================
+A learner is five arrays of doubles, :class:`LearnerArrays`. Each row of ``experts`` and of
+``vectors`` and each entry of ``scalars`` and ``settings`` is declared below by a field of a named
+tuple. ``EXPERT``, ``VECTOR``, ``SCALAR`` and ``SETTING`` hold their indices:
+``scalars[SCALAR.learning_rate]``. What is saved, the ranges that loaded numbers must have
+(``saved_state``) and the state of the readable learner (``readable_state``) follow from the
+declarations. Indices may change from one version to the next; names are what states are saved by.
 
-C is the number of experts, padded to whole vector registers: every loop over experts runs over
-whole blocks and leaves no rest. A padded column is a copy of the last expert that has no prior, so
-that it changes no sum and no extreme. There are few arrays because each one costs a tenth of a
-microsecond whenever Python calls a kernel, and they hold plain doubles because anything else costs
-more.
+C is the number of experts rounded up to whole blocks of ``BLOCK``, so that loops over experts need
+no code for a remainder. Columns of the padding are copies of the last expert without a prior: they
+change neither sums nor extremes.
 
-Each number is declared once, in the classes below: its name, its array, what becomes of it when a
-learner is saved, and its name in the readable state. The places that kernels use, saved states
-(``saved_state``), the records of Spark and the readable state (``readable_state``) follow from
-that. Places may change from one version to the next; names stay.
-"""  # noqa: E501
+The letters in the comments: a is the row of features of a round and a' that of the round before;
+xhat is the base point of an expert and x its point, both relative to the centre of a ball;
+g = slope a is a gradient and M the gradient that was expected.
+"""
 
 from __future__ import annotations
 
@@ -28,169 +22,195 @@ import functools
 import math
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-VAST = 1e160
-"""Sums of squared gradients: each is below 1e150, and there are fewer than 2^53 rounds."""
-SLACK = 1e-6
-"""Rounding of sums that are 1, and of points at the edge of their domain, in single precision."""
-SLOPE = 1e100
+from swordplay.core.state import MAX_ROUNDS, ROUNDING_TOLERANCE, Field
+
+BLOCK = 8
+"""Experts that a loop handles at a time: one vector register of 512 bits, two of 256."""
+
+MAX_SQUARE_SUM = 1e160
+"""Largest sum of squared gradients: each is below 1e150, and there are fewer than 2^53 rounds."""
+MAX_SLOPE = 1e100
 """Largest derivative of a loss."""
-LOSS = 1e139
+MAX_LOSS = 1e139
 """Largest loss and sum of losses: their squares are summed."""
+MAX_DOMAIN_SIZE = 1e165
+MAX_SHARE = 1.0 + ROUNDING_TOLERANCE
+"""Largest value of a number that is at most 1 up to rounding, in single precision."""
+
+SQUARED, LOGISTIC, HUBER, PINBALL = 0, 1, 2, 3
+"""Values of ``SETTING.loss``."""
+FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
+"""Values of ``SETTING.rate_rule``."""
+NO_OPTIMISM, REPLAYED, LEARNED, LAST = 0, 1, 2, 3
+"""Values of ``SETTING.optimism_rule``."""
+SIMPLEX, BOX = 0, 1
+"""Values of ``SETTING.domain``, for domains other than a ball."""
 
 
-class Number(NamedTuple):
-    """What becomes of a number when its learner is saved, and which values it may have."""
+# ------------------------------------------------------------------- declarations
 
-    kept: bool
-    """Whether a saved state holds it."""
-    when: str = ""
-    """Which learners need it to continue; all of them unless given."""
+
+class Saved(NamedTuple):
+    """Declaration of a number that saved states hold."""
+
+    field: Field
+    """Range of its values."""
     readable: str = ""
-    """Its name in the readable state, if it has one."""
-    low: float = -VAST
-    """Least value in a saved state."""
-    high: float = VAST
-    """Largest value in a saved state."""
-    whole: bool = False
-    """Whether it is a whole number."""
+    """Name in the state of the readable learner; empty if it has none there."""
+    needed_by: str = ""
+    """Which learners need it to continue; all of them if empty."""
 
 
-def kept(
+def saved(
     readable: str = "",
-    when: str = "",
+    needed_by: str = "",
     *,
-    low: float = -VAST,
-    high: float = VAST,
+    low: float = -MAX_SQUARE_SUM,
+    high: float = MAX_SQUARE_SUM,
     whole: bool = False,
-) -> Number:
-    """Declare a number that is saved, and the range that is accepted when it is loaded."""
-    return Number(True, when, readable, low, high, whole)
+) -> Saved:
+    """Declare a number that saved states hold, with its range."""
+    return Saved(Field(low, high, whole), readable, needed_by)
 
 
-MADE = Number(False)
-"""Follows from the learner's parts and the saved numbers: computed again."""
-SCRATCH = Number(False)
-"""Written in each round before it is read."""
+DERIVED = "derived"
+"""Marks a number that is computed from the recipe and from saved numbers."""
+SCRATCH = "scratch"
+"""Marks a number that each round writes before it reads it."""
 
-PROOF = "proof"
-"""For certificates only: no prediction depends on it."""
-SHARPER = "sharper"
-"""Makes certificates smaller; where a record does not hold it, the domain's reach stands in."""
-ADAPTIVE = "adaptive"
-"""For experts whose steps adapt."""
-GROWING = "growing"
-"""For pools that grow."""
-SCHEDULED = "scheduled"
-"""Brought by the schedule of each round, where there is one."""
-CHARGED = "charged"
-"""For metas that charge experts for moving."""
-SHOWN = "shown"
-"""Not needed to continue: saved for readers of a state."""
+CERTIFICATE = "certificate"
+"""Needed for certificates only; no prediction depends on it."""
+SHARP_CERTIFICATE = "sharp certificate"
+"""Makes certificates smaller; a record of a key replaces it by the reach of the domain."""
+ADAPTIVE = "adaptive steps"
+GROWING = "growing pool"
+SCHEDULED = "schedule"
+"""Set by the schedule of each round, where there is one."""
+MOVEMENT_COST = "movement cost"
+DISPLAY = "display"
+"""Not needed to continue; saved for readers of a state."""
 
 
-class _Expert(NamedTuple):
-    """Numbers of each expert: rows of ``numbers``."""
+class ExpertRows(NamedTuple):
+    """Numbers of the experts: rows of ``LearnerArrays.experts``, one column for each expert.
 
-    weight: Annotated[int, kept("hedge.weights", low=0.0, high=1.0 + SLACK)]  # p_t
-    # sum of losses, up to a number common to all
-    cumulative: Annotated[int, kept("hedge.cumulative", low=-LOSS, high=LOSS)]
-    optimism: Annotated[int, kept("hedge.optimism", low=-LOSS, high=LOSS)]  # m_t
-    field_slope: Annotated[int, kept(low=-SLOPE, high=SLOPE)]  # M_t = replay * last features
-    # The ball's lazy coordinates: xhat = scale (coords + coefficient * last features), x = alpha
-    # xhat - gamma * last features.
-    lookahead_scale: Annotated[int, kept(low=0.0, high=1.0 + SLACK)]
-    lookahead_step: Annotated[int, kept()]
-    scale: Annotated[int, kept(low=1e-60, high=1.0)]
-    pending_update: Annotated[int, kept()]
-    squared_norm: Annotated[int, kept(low=0.0)]  # norm(xhat)^2
-    # the largest norm(xhat)^2 since the norms were measured, where the certificate needs norm(xhat)
-    refresh_max_squared_norm: Annotated[int, kept(when=SHARPER, low=0.0)]
-    squared_error_sum: Annotated[int, kept(when=ADAPTIVE, low=0.0)]  # sum of squared surprises
-    log_prior: Annotated[int, kept("hedge.log_prior", when=GROWING, low=-1e3, high=0.0)]
-    # The certificate's sums, and what they need.
-    squared_lookahead: Annotated[int, kept(when=PROOF, low=0.0)]  # norm(x_t - xhat_t)^2
-    linear_regret: Annotated[int, kept("certificate.linear_regret", when=PROOF)]
-    step_cost: Annotated[int, kept("certificate.step_cost", when=PROOF)]
-    inverse_step: Annotated[int, kept("certificate.inverse_step", when=PROOF)]
-    inverse_growth: Annotated[int, kept("certificate.inverse_growth", when=PROOF)]
-    inverse_largest: Annotated[int, kept("certificate.inverse_largest", when=PROOF)]
-    squared_norm_change: Annotated[int, kept("certificate.squared_norm_change", when=SHARPER)]
-    max_squared_norm: Annotated[int, kept("certificate.max_squared_norm", when=SHARPER, low=0.0)]
-    weighted_norm_change: Annotated[
-        int, kept("certificate.weighted_norm_change", when=SHARPER, low=0.0)
+    ``EXPERT`` is an instance of row indices; ``scalar_functions.expert_rows`` makes one of views of
+    the rows, for loops over experts.
+    """
+
+    # Hedge over the experts
+    weight: Annotated[Any, saved("hedge.weights", low=0.0, high=MAX_SHARE)]  # p_t
+    # L_t, sum of losses; equal for all experts up to a constant, see SCALAR.least_cumulative
+    cumulative: Annotated[Any, saved("hedge.cumulative", low=-MAX_LOSS, high=MAX_LOSS)]
+    optimism: Annotated[Any, saved("hedge.optimism", low=-MAX_LOSS, high=MAX_LOSS)]  # m_t
+    log_prior: Annotated[Any, saved("hedge.log_prior", GROWING, low=-1e3, high=0.0)]
+
+    # points on a ball: xhat = scale (W + pending_update a'), W a column of the coordinates;
+    # x = lookahead_scale xhat - lookahead_step a'
+    scale: Annotated[Any, saved(low=1e-60, high=1.0)]
+    inverse_scale: Annotated[Any, DERIVED]  # 1 / scale
+    pending_update: Annotated[Any, saved()]
+    lookahead_scale: Annotated[Any, saved(low=0.0, high=MAX_SHARE)]
+    lookahead_step: Annotated[Any, saved()]
+    squared_norm: Annotated[Any, saved(low=0.0)]  # |xhat|^2
+    # the largest squared_norm since all of them were last computed from the coordinates
+    squared_norm_peak: Annotated[Any, saved("", SHARP_CERTIFICATE, low=0.0)]
+
+    # gradients
+    slope: Annotated[Any, SCRATCH]  # g_{t,i} = slope a
+    expected_slope: Annotated[Any, saved(low=-MAX_SLOPE, high=MAX_SLOPE)]  # M_{t,i} = it times a'
+    squared_error: Annotated[Any, SCRATCH]  # |g_{t,i} - M_{t,i}|^2
+    squared_error_sum: Annotated[Any, saved("", ADAPTIVE, low=0.0)]
+    max_squared_gradient: Annotated[Any, SCRATCH]  # since a call of ``play`` began
+
+    # step sizes; a constant one is in eta and next_eta from the start
+    step_size: Annotated[Any, saved("", DISPLAY)]  # or the multiplier c of an adaptive one
+    extra_gradient: Annotated[Any, DERIVED]  # 1 for extra-gradient experts, 0 for gradient descent
+    eta: Annotated[Any, DERIVED]  # step size of this round
+    next_eta: Annotated[Any, DERIVED]  # step size of the next round
+    next_inverse_step: Annotated[Any, SCRATCH]  # 1 / next_eta, valid while SCALAR.steps_ready is 1
+    inverse_width: Annotated[Any, SCRATCH]  # 1 / (c W), W being SCALAR.step_width
+    min_inverse_step: Annotated[Any, SCRATCH]  # lower limit of 1 / eta, for the capped experts
+
+    # sums of the certificate, see parts.learners.certificate
+    linear_regret: Annotated[Any, saved("certificate.linear_regret", CERTIFICATE)]
+    step_cost: Annotated[Any, saved("certificate.step_cost", CERTIFICATE)]
+    inverse_step: Annotated[Any, saved("certificate.inverse_step", CERTIFICATE)]
+    inverse_growth: Annotated[Any, saved("certificate.inverse_growth", CERTIFICATE)]
+    inverse_largest: Annotated[Any, saved("certificate.inverse_largest", CERTIFICATE)]
+    squared_norm_change: Annotated[Any, saved("certificate.squared_norm_change", SHARP_CERTIFICATE)]
+    max_squared_norm: Annotated[
+        Any, saved("certificate.max_squared_norm", SHARP_CERTIFICATE, low=0.0)
     ]
-    # its square where S is kept
-    max_dual_norm: Annotated[int, kept("certificate.max_dual_norm", when=SHARPER, low=0.0)]
-    # What a meta charges for moving, and what that needs.
-    movement_cost: Annotated[
-        int, kept(when=CHARGED, low=0.0, high=LOSS)
-    ]  # 2L norm(x_t - x_{t-1})^2
-    last_base_product: Annotated[int, kept(when=CHARGED)]  # <a', xhat_t>
-    step_size: Annotated[int, kept(when=SHOWN)]  # step size, or the multiplier c of an adaptive one
-    extra_gradient: Annotated[int, MADE]  # 1 for extra-gradient experts, 0 for gradient descent
-    eta: Annotated[int, MADE]  # step used in the last round; a constant step is always here
-    inverse_scale: Annotated[int, MADE]  # 1 / scale
-    base_prediction: Annotated[int, SCRATCH]  # <a, xhat_t>, then <a, xhat_{t+1}>
-    prediction: Annotated[int, SCRATCH]  # <a, x_t>
-    slope: Annotated[int, SCRATCH]  # g_{t,i} = slope * a
-    next_prediction: Annotated[int, SCRATCH]  # <a, x_{t+1}>
+    weighted_norm_change: Annotated[
+        Any, saved("certificate.weighted_norm_change", SHARP_CERTIFICATE, low=0.0)
+    ]
+    # its square where the dual sum S is kept
+    max_dual_norm: Annotated[Any, saved("certificate.max_dual_norm", SHARP_CERTIFICATE, low=0.0)]
+    squared_lookahead: Annotated[Any, saved("", CERTIFICATE, low=0.0)]  # |x_t - xhat_t|^2
+    base_norm: Annotated[Any, SCRATCH]  # |xhat|, for adaptive steps where S is not kept
+    projection_push: Annotated[Any, SCRATCH]  # 1/f - 1 for a base point projected by the factor f
+
+    # predictions, less that of the centre of a ball
+    base_prediction: Annotated[Any, SCRATCH]  # <a, xhat_t>; <a, xhat_{t+1}> after the base step
+    prediction: Annotated[Any, SCRATCH]  # <a, x_t>
+    next_prediction: Annotated[Any, SCRATCH]  # <a, x_{t+1}>
     deferred_prediction: Annotated[
-        int, SCRATCH
-    ]  # <a, x_s> of a row that was asked in round s and is learned now
-    squared_error: Annotated[int, SCRATCH]  # norm(g_t - M_t)^2
-    # What adaptive steps are made of, and what a round leaves for those of the next one
-    # (``step_sizes``): if ``SCALAR.steps_ready``.
-    inverse_width: Annotated[int, SCRATCH]  # 1 / (c W)
-    min_inverse_step: Annotated[int, SCRATCH]  # what 1 / eta is at least, where experts are capped
-    next_eta: Annotated[int, MADE]  # step of the coming round; a constant step is always here
-    next_inverse_step: Annotated[int, SCRATCH]  # 1 / coming
-    base_norm: Annotated[int, SCRATCH]  # norm(xhat), where the certificate needs it
-    # 1/f - 1 where the base point was projected by the factor f in this round
-    projection_push: Annotated[int, SCRATCH]
-    # the longest gradient that it met since a call began, as a square
-    max_squared_gradient: Annotated[int, SCRATCH]
-    scratch: Annotated[int, SCRATCH]
+        Any, SCRATCH
+    ]  # <a, x_s> of a row predicted in an earlier round s
+
+    # movement costs of Sword++
+    movement_cost: Annotated[Any, saved("", MOVEMENT_COST, low=0.0, high=MAX_LOSS)]
+    last_base_prediction: Annotated[Any, saved("", MOVEMENT_COST)]  # <a', xhat_t>
+
+    scratch: Annotated[Any, SCRATCH]
 
 
 class _Vector(NamedTuple):
-    """Rows of d coordinates: rows of ``vectors``."""
+    """Vectors of d coordinates: rows of ``LearnerArrays.vectors``."""
 
-    center: Annotated[int, MADE]  # of the domain, or its lower corner
-    upper: Annotated[int, MADE]  # its upper corner, where it has corners
-    last_row: Annotated[int, kept()]  # features of the last round
-    predicted_row: Annotated[int, SCRATCH]  # those that a prediction was made for
+    center: Annotated[int, DERIVED]  # of a ball or simplex; the lower corner of a box
+    upper: Annotated[int, DERIVED]  # the upper corner of a box
+    last_row: Annotated[int, saved()]  # a'
+    predicted_row: Annotated[int, SCRATCH]  # row that was predicted and is not learned yet
 
 
 class _Scalar(NamedTuple):
-    """Numbers that change each round: places in ``live``."""
+    """Numbers that change in every round: entries of ``LearnerArrays.scalars``."""
 
-    rounds: Annotated[int, kept("rounds", low=0.0, high=2.0**53, whole=True)]
-    last_squared_norm: Annotated[int, kept(low=0.0)]  # squared norm of the last features
-    # replayed gradient = candidate * last features
-    field_slope: Annotated[int, kept(low=-SLOPE, high=SLOPE)]
-    difference: Annotated[int, kept("optimism.difference")]
-    magnitude: Annotated[int, kept("optimism.magnitude", low=0.0)]
-    trust: Annotated[int, kept("optimism.trust", low=0.0, high=1.0 + SLACK)]
-    rate_total: Annotated[int, kept("hedge.rate.total", low=0.0, high=1e300)]
-    rate_level: Annotated[int, kept("hedge.rate.level", low=0.0)]
-    learning_rate: Annotated[int, kept("hedge.rate.value", low=0.0, high=math.inf)]
-    least_cumulative: Annotated[
-        int, kept()
-    ]  # smallest cumulative loss, to be taken off all of them
-    # round after which the norms are recomputed
-    refresh_at: Annotated[int, kept(low=0.0, high=2.0**54, whole=True)]
-    loss_weight: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e60)]  # of the round's loss
-    # the largest so far
-    smoothness: Annotated[
-        int, kept("domain_scale.smoothness", when=GROWING, low=0.0, high=math.inf)
-    ]
-    # how wide the part of the domain is that has been of use
-    used_width: Annotated[int, kept("domain_scale.width", when=GROWING, low=0.0, high=math.inf)]
-    # divisor of the steps for many coordinates, at least 1; 0 if no expert is capped
-    step_shrink: Annotated[int, kept("domain_scale.step_shrink", when=GROWING, low=0.0, high=1e9)]
-    expert_count: Annotated[int, MADE]  # columns in use
-    prior_cost: Annotated[int, MADE]  # ln(1 / smallest prior)
-    # 1 if a prediction has left the products of its row below and in the scratch rows
+    rounds: Annotated[int, saved("rounds", low=0.0, high=MAX_ROUNDS, whole=True)]
+    last_squared_norm: Annotated[int, saved(low=0.0)]  # |a'|^2
+    expert_count: Annotated[int, DERIVED]
+
+    # the rule that predicts the next gradient, M_t = trust replayed_slope a'
+    replayed_slope: Annotated[int, saved(low=-MAX_SLOPE, high=MAX_SLOPE)]
+    difference: Annotated[int, saved("optimism.difference")]
+    magnitude: Annotated[int, saved("optimism.magnitude", low=0.0)]
+    trust: Annotated[int, saved("optimism.trust", low=0.0, high=MAX_SHARE)]
+
+    # the learning rate of Hedge
+    rate_total: Annotated[int, saved("hedge.rate.total", low=0.0, high=1e300)]
+    rate_level: Annotated[int, saved("hedge.rate.level", low=0.0)]
+    learning_rate: Annotated[int, saved("hedge.rate.value", low=0.0, high=math.inf)]
+    prior_cost: Annotated[int, DERIVED]  # ln(1 / smallest prior)
+    # least cumulative loss; it is subtracted from all of them in the next round
+    least_cumulative: Annotated[int, saved()]
+    # factor that normalises the weights, applied by the next prediction; 0 if they are normalised
+    weight_factor: Annotated[int, SCRATCH]
+
+    # round after which norms are computed from the coordinates again
+    refresh_at: Annotated[int, saved(low=0.0, high=2.0 * MAX_ROUNDS, whole=True)]
+    loss_weight: Annotated[int, saved("", SCHEDULED, low=0.0, high=1e60)]
+
+    # scale of the part of the domain in use, see parts.experts.step_sizes.DomainScale
+    smoothness: Annotated[int, saved("domain_scale.smoothness", GROWING, low=0.0, high=math.inf)]
+    used_width: Annotated[int, saved("domain_scale.width", GROWING, low=0.0, high=math.inf)]
+    # 0 for learners that do not measure this scale
+    step_shrink: Annotated[int, saved("domain_scale.step_shrink", GROWING, low=0.0, high=1e9)]
+    steps_ready: Annotated[int, SCRATCH]  # 1 if the last round left the steps of the next one
+    step_width: Annotated[int, SCRATCH]  # W of EXPERT.inverse_width
+
+    # a prediction whose round is not played yet: 1, and the products of its row (RowProducts)
     has_prediction: Annotated[int, SCRATCH]
     squared_norm: Annotated[int, SCRATCH]
     dot_last: Annotated[int, SCRATCH]
@@ -198,131 +218,143 @@ class _Scalar(NamedTuple):
     squared_change: Annotated[int, SCRATCH]
     offset: Annotated[int, SCRATCH]
     prediction: Annotated[int, SCRATCH]
-    # rounds since the coming row was asked: the meta is judged by what was said then
+
+    # a row that was predicted in an earlier round: how many rounds ago, and the prediction
     rounds_late: Annotated[int, SCRATCH]
-    deferred_prediction: Annotated[int, SCRATCH]  # the decision's prediction then
-    # what the weights are still to be multiplied by; 0 for nothing, as between two calls
-    weight_factor: Annotated[int, SCRATCH]
-    # 1 if the last round has left what adaptive steps of the next one need
-    steps_ready: Annotated[int, SCRATCH]
-    step_width: Annotated[int, SCRATCH]  # W that they were made of
-    # the longest gradient that was replayed for the meta since a call began, as a square
-    max_squared_gradient: Annotated[int, SCRATCH]
-    # the longest row that was played since a call began, as a square
+    deferred_prediction: Annotated[int, SCRATCH]
+
+    # since a call of ``play`` began
+    max_squared_gradient: Annotated[int, SCRATCH]  # of replayed gradients
     max_squared_row: Annotated[int, SCRATCH]
 
 
 class _Setting(NamedTuple):
-    """Settings: places in ``config``. Those that are made tell learners of one make from others."""
+    """Settings: entries of ``LearnerArrays.settings``.
 
-    loss: Annotated[int, MADE]
-    # of the Huber loss; level of the pinball loss
-    threshold: Annotated[int, kept(when=SCHEDULED, low=0.0)]
-    domain: Annotated[int, MADE]  # where points are explicit: SIMPLEX or BOX
-    # radius of the ball, total of the simplex, farthest corner of the box
-    domain_size: Annotated[int, kept(when=SCHEDULED, low=0.0, high=1e165)]
-    diameter: Annotated[int, kept(when=SCHEDULED, low=0.0, high=2e165)]
-    has_center: Annotated[int, MADE]  # 1 if the ball's centre is not the origin
-    adaptive_steps: Annotated[int, MADE]  # 1 if steps are c D / sqrt(energy)
-    shared_gradient: Annotated[
-        int, MADE
-    ]  # 1 if all experts descend along the gradient at the decision
-    grows: Annotated[int, MADE]  # 1 if the fastest experts are forked as rounds go by
-    uses_domain_scale: Annotated[
-        int, MADE
-    ]  # 1 if the first expert of each kind of a growing pool is capped
-    rate_rule: Annotated[int, MADE]
-    rate_cap: Annotated[int, MADE]
-    rate_offset: Annotated[int, MADE]
-    rate_factor: Annotated[int, MADE]
-    rate_floor: Annotated[int, MADE]
-    optimism_rule: Annotated[int, MADE]
-    trust_rate: Annotated[int, MADE]
-    # rounds between two recomputations of the norms
-    refresh_rounds: Annotated[int, kept(when=SCHEDULED, low=1.0, high=1e15, whole=True)]
-    min_scale: Annotated[int, MADE]  # columns are rescaled before they get here
-    decay: Annotated[int, MADE]  # what is kept of the past losses from one round to the next
-    diameter_per_size: Annotated[int, MADE]  # 2 on a ball
-    # what the meta charges for a squared distance; 0 for metas that do not
-    movement_charge: Annotated[int, MADE]
+    Two learners whose derived settings differ cannot load each other's states.
+    """
+
+    loss: Annotated[int, DERIVED]
+    # of the Huber loss, or the level of the pinball loss
+    threshold: Annotated[int, saved("", SCHEDULED, low=0.0)]
+
+    domain: Annotated[int, DERIVED]  # SIMPLEX or BOX where points are explicit
+    # radius of a ball, total of a simplex, norm of the farthest corner of a box
+    domain_size: Annotated[int, saved("", SCHEDULED, low=0.0, high=MAX_DOMAIN_SIZE)]
+    diameter: Annotated[int, saved("", SCHEDULED, low=0.0, high=2.0 * MAX_DOMAIN_SIZE)]
+    diameter_per_size: Annotated[int, DERIVED]  # 2 on a ball
+    has_center: Annotated[int, DERIVED]  # 1 if the centre of the ball is not the origin
+
+    adaptive_steps: Annotated[int, DERIVED]  # 1 if steps are c W / sqrt(squared_error_sum)
+    shared_gradient: Annotated[int, DERIVED]  # 1 if all experts use the gradient at the decision
+    grows: Annotated[int, DERIVED]  # 1 if experts join as rounds go by
+    uses_domain_scale: Annotated[int, DERIVED]  # 1 if the first expert of each kind is capped
+
+    rate_rule: Annotated[int, DERIVED]
+    rate_cap: Annotated[int, DERIVED]
+    rate_offset: Annotated[int, DERIVED]
+    rate_factor: Annotated[int, DERIVED]
+    rate_floor: Annotated[int, DERIVED]
+    decay: Annotated[int, DERIVED]  # factor of the sums of the meta in every round
+    optimism_rule: Annotated[int, DERIVED]
+    trust_rate: Annotated[int, DERIVED]  # kappa
+    movement_charge: Annotated[int, DERIVED]  # 2L: price of a squared movement; 0 for none
+
+    # rounds between two computations of the norms from the coordinates
+    refresh_rounds: Annotated[int, saved("", SCHEDULED, low=1.0, high=1e15, whole=True)]
+    min_scale: Annotated[int, DERIVED]  # EXPERT.scale is brought back to 1 below this
 
 
-EXPERT = _Expert(*range(len(_Expert._fields)))
-"""Places in the array ``numbers``: ``numbers[EXPERT.weight]``."""
+EXPERT = ExpertRows(*range(len(ExpertRows._fields)))
 VECTOR = _Vector(*range(len(_Vector._fields)))
-"""Places in the array ``vectors``: ``vectors[VECTOR.last_row]``."""
 SCALAR = _Scalar(*range(len(_Scalar._fields)))
-"""Places in the array ``live``: ``live[SCALAR.learning_rate]``."""
 SETTING = _Setting(*range(len(_Setting._fields)))
-"""Places in the array ``config``: ``config[SETTING.domain_size]``."""
 
 
-def fields(places: Any) -> dict[str, Number]:
-    """The declaration of every number of ``EXPERT``, ``VECTOR``, ``SCALAR`` or ``SETTING``, by
-    name, in their order.
+@functools.lru_cache(typed=True)  # tuples of equal indices may be of two classes
+def declarations(indices: Any) -> dict[str, Any]:
+    """Return ``Saved``, ``DERIVED`` or ``SCRATCH`` for each field of ``EXPERT`` and so on."""
+    hints = get_type_hints(type(indices), include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in indices._fields}
+
+
+def saved_fields(indices: Any, *, without: tuple[str, ...] = ()) -> dict[str, Saved]:
+    """Return the saved numbers of ``EXPERT``, ``VECTOR``, ``SCALAR`` or ``SETTING`` by name.
+
+    ``without`` lists groups of learners; numbers that only these need are left out.
     """
-    return _declared(type(places))  # type: ignore[arg-type]  # a class is hashable
-
-
-@functools.cache
-def _declared(kind: Any) -> dict[str, Number]:
-    """Read once: a checkpoint of many keys asks for them thousands of times."""
-    hints = get_type_hints(kind, include_extras=True)
-    return {name: hints[name].__metadata__[0] for name in kind._fields}
-
-
-def saved_names(places: Any, *, without: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Names of the numbers that are saved, but for those that only certain learners need."""
-    return tuple(
-        name for name, field in fields(places).items() if field.kept and field.when not in without
-    )
-
-
-def readable_names(places: Any, room: str) -> dict[str, str]:
-    """Names in one part of the readable state, such as ``hedge``, and the numbers that they
-    stand for.
-    """
-    found = {
-        field.readable: name
-        for name, field in fields(places).items()
-        if field.readable.startswith(f"{room}.")
+    return {
+        name: declared
+        for name, declared in declarations(indices).items()
+        if isinstance(declared, Saved) and declared.needed_by not in without
     }
-    return {name.removeprefix(f"{room}."): number for name, number in found.items()}
 
 
-BLOCK = 8
-"""Experts per block: one vector register of 512 bits, two of 256."""
+def readable_indices(indices: Any, prefix: str) -> dict[str, int]:
+    """Return the indices of the numbers in one part of the readable state, such as ``hedge``.
 
-SQUARED, LOGISTIC, HUBER, PINBALL = 0, 1, 2, 3
-FIXED, SELF_CONFIDENT, DOUBLING = 0, 1, 2
-NO_OPTIMISM, REPLAYED, LEARNED, LAST = 0, 1, 2, 3
-SIMPLEX, BOX = 0, 1
+    >>> readable_indices(SCALAR, "domain_scale")["width"] == SCALAR.used_width
+    True
+    """
+    return {
+        declared.readable.removeprefix(f"{prefix}."): getattr(indices, name)
+        for name, declared in saved_fields(indices).items()
+        if declared.readable.rpartition(".")[0] == prefix
+    }
+
+
+# ------------------------------------------------------------------- structs of kernels
 
 
 class LearnerArrays(NamedTuple):
-    """The five arrays of one learner, as the parts of a kernel hand them on."""
+    """The arrays of one learner, or of many if each array has one more axis at the front."""
 
     coordinates: Any
+    """Coordinates of the experts' points: on a ball ``(d, C)``, else ``(2 C, d)``, all base points
+    before all points. Double or single precision."""
     experts: Any
+    """``(len(EXPERT), C)``; d further rows hold the dual sum S where it is kept."""
     vectors: Any
+    """``(len(VECTOR), d)``."""
     scalars: Any
+    """``(len(SCALAR),)``."""
     settings: Any
+    """``(len(SETTING),)``."""
 
 
 class RowProducts(NamedTuple):
-    """What the features a of a round have to do with those of the round before, a', and with the
-    centre c.
-    """
+    """Inner products of the row a of a round, the last row a' and the centre c of the ball."""
 
     squared_norm: float
-    """norm(a)^2."""
+    """|a|^2."""
     last_squared_norm: float
-    """norm(a')^2."""
+    """|a'|^2."""
     dot_last: float
     """<a, a'>."""
     dot_change: float
     """<a, a - a'>."""
     squared_change: float
-    """norm(a - a')^2."""
+    """|a - a'|^2."""
     offset: float
     """<a, c>."""
+
+
+class SparseRows(NamedTuple):
+    """Rows of a sparse matrix: row t has the entries ``starts[t]`` to ``starts[t + 1]``."""
+
+    values: Any
+    indices: Any
+    starts: Any
+    last_indices: Any
+    """Columns of the entries of the row before the first, shape ``(n,)``."""
+
+
+class RoundOutputs(NamedTuple):
+    """Arrays that a kernel writes, one row for each round; each is filled as far as it has rows."""
+
+    predictions: Any
+    losses: Any
+    decisions: Any
+    """``(T, d)``."""
+    weights: Any
+    """``(T, C)``; 0 for experts that have not joined yet."""

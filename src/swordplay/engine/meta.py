@@ -1,13 +1,15 @@
 """Per-expert gradients, certificate sums, meta losses, learning rate and weights of one round.
 
-Twin of ``parts.learners.certificate``, ``parts.metas.optimistic_hedge``, ``parts.metas.optimism``
-and ``parts.rates``. All gradients of a round are multiples of its features a, so vectors become
-numbers: g_t = h a, M_t = w a', with a' the features of the round before.
+The same updates as in ``parts.learners.certificate``, ``parts.metas.optimistic_hedge``,
+``parts.metas.optimism`` and ``parts.rates``. All gradients of a round are multiples of its row a,
+and expected gradients are multiples of the row a' of the round before, so that vectors become
+numbers: g_t = slope a, M_t = expected_slope a'.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 from swordplay.compile import expert_loop, inline, larger, smaller
 from swordplay.core.types import Vector
@@ -20,500 +22,426 @@ from swordplay.engine.layout import (
     SCALAR,
     SETTING,
     SQUARED,
+    ExpertRows,
     LearnerArrays,
     RowProducts,
 )
-from swordplay.engine.scalar_functions import columns_of, dot, fading, level, slope
-from swordplay.engine.step_sizes import adapt, begin
+from swordplay.engine.scalar_functions import (
+    columns_of,
+    dot,
+    exp_negative,
+    expert_rows,
+    loss_slope,
+    loss_value_in_loop,
+)
+from swordplay.engine.step_sizes import start_constant_steps, update_steps
 from swordplay.parts.metas.optimism import TIED_TRUST
 from swordplay.parts.metas.optimistic_hedge import SMALLEST_WEIGHT
 from swordplay.parts.rates import TIE_TOLERANCE
 
+MAX_BOUNDED_EXPONENT = 100.0
+"""Largest exponent for which weights are computed without subtracting the least sum first."""
+
+
+# ------------------------------------------------------------------- losses of a round
+
+
+class RoundLoss(NamedTuple):
+    """Loss of a round and what the loops over the experts read of it."""
+
+    kind: int
+    threshold: float
+    weight: float
+    offset: float
+    """<a, c>: the prediction of the centre, which the predictions of the experts lack."""
+    target: float
+    slope: float
+    """g_t = slope a."""
+    prediction: float
+    """<a, x_t>, less that of the centre."""
+    meta_slope: float
+    """l_{t,i} = meta_slope <a, x_{t,i}>; it is the slope unless the row was predicted earlier."""
+    least_cumulative: float
+    decay: float
+
 
 @inline
-def distance(now: float, before: float, of: RowProducts) -> float:
-    """norm(now * a - before * a')^2, by whichever of two forms cancels less.
+def squared_distance(slope: float, last_slope: float, products: RowProducts) -> float:
+    """|slope a - last_slope a'|^2, by the one of two forms in which less cancels.
 
-    Expanding the square is right unless the two gradients are nearly the same. Then
-    now a - before a' = (now - before) a + before (a - a') loses nothing, because turn = <a, a - a'>
-    and gap = norm(a - a')^2 were summed entry by entry. Both forms have one shape: numbers are
-    chosen, and no branch is taken.
+    Expanding the square is exact unless the two gradients are nearly equal. For these it is
+    computed from slope a - last_slope a' = (slope - last_slope) a + last_slope (a - a'): the
+    products dot_change = <a, a - a'> and squared_change = |a - a'|^2 were summed entry by entry and
+    have lost nothing.
     """
-    change = now - before
-    apart = now * now * of.squared_norm + before * before * of.last_squared_norm
-    close = change * change * of.squared_norm + before * before * of.squared_change
-    mixed = change * of.dot_change if close < apart else -now * of.dot_last
-    return larger(smaller(close, apart) + 2.0 * before * mixed, 0.0)
-
-
-@inline
-def judge(me: LearnerArrays, of: RowProducts, prediction: float, target: float) -> float:
-    """Gradients, the certificate's sums, and the meta's losses.
-
-    Returns h, with g_t = h a the gradient at the decision.
-    """
-    numbers, live, config = me.experts, me.scalars, me.settings
-    n = columns_of(numbers)
-    loss, threshold = int(config[SETTING.loss]), config[SETTING.threshold]
-    weight = live[SCALAR.loss_weight]
-    h = weight * slope(loss, threshold, prediction + of.offset, target)
-    shared = config[SETTING.shared_gradient] == 1.0
-    slope_, replay, surprise = (
-        numbers[EXPERT.slope],
-        numbers[EXPERT.field_slope],
-        numbers[EXPERT.squared_error],
+    # Both forms are a sum of squares plus 2 last_slope times a product, so that the smaller sum is
+    # selected without a branch, which a loop over experts could not contain.
+    change = slope - last_slope
+    expanded = slope * slope * products.squared_norm + (
+        last_slope * last_slope * products.last_squared_norm
     )
-    if shared:
-        slope_[:] = h
-    else:
-        slopes(n, loss, threshold, weight, numbers[EXPERT.prediction], of.offset, target, slope_)
-    surprises(n, of, slope_, replay, surprise, numbers[EXPERT.max_squared_gradient])
-    if config[SETTING.adaptive_steps] == 1.0:
-        adapt(me, of, h)
-    elif live[SCALAR.rounds] == 0.0:
-        begin(me)
-    told, said, late = h, numbers[EXPERT.prediction], live[SCALAR.rounds_late]
-    if late > 0.0:
-        told, said = (
-            weight * slope(loss, threshold, live[SCALAR.deferred_prediction] + of.offset, target),
-            numbers[EXPERT.deferred_prediction],
-        )
-        live[SCALAR.rounds_late] = 0.0
-    seen = account(
-        n,
-        h,
-        prediction,
-        told,
-        said,
-        live[SCALAR.least_cumulative],
-        config[SETTING.decay],
-        weight if loss == SQUARED and not shared else 0.0,
-        numbers[EXPERT.prediction],
-        numbers[EXPERT.squared_error],
-        numbers[EXPERT.eta],
-        numbers[EXPERT.inverse_step],
-        numbers[EXPERT.squared_lookahead],
-        numbers[EXPERT.optimism],
-        numbers[EXPERT.squared_error_sum],
-        numbers[EXPERT.linear_regret],
-        numbers[EXPERT.step_cost],
-        numbers[EXPERT.cumulative],
+    by_change = change * change * products.squared_norm + (
+        last_slope * last_slope * products.squared_change
     )
-    if loss != SQUARED and not shared:
-        bend(me, of, h, prediction, target)
-    settle(me, of, h, late, seen)
-    return float(h)
+    mixed = change * products.dot_change if by_change < expanded else -slope * products.dot_last
+    return larger(smaller(by_change, expanded) + 2.0 * last_slope * mixed, 0.0)
 
 
 @inline
-def watch(live: Vector, of: RowProducts) -> None:
-    """Take note of the longest row, and of the longest gradient that was replayed for the meta.
+def learn_losses(
+    learner: LearnerArrays, products: RowProducts, prediction: float, target: float
+) -> float:
+    """Update gradients, certificate sums and steps of the experts, meta losses and learning rate.
 
-    Experts note theirs.
-
-    That of the decision is not longer than the longest of the experts, as slopes grow with
-    predictions. Where experts share it, it is the one that is replayed, or theirs.
+    Returns the slope of the gradient at the decision, g_t = slope a.
     """
-    live[SCALAR.max_squared_gradient] = larger(
-        live[SCALAR.max_squared_gradient],
-        live[SCALAR.field_slope] * live[SCALAR.field_slope] * of.squared_norm,
-    )
-    live[SCALAR.max_squared_row] = larger(live[SCALAR.max_squared_row], of.squared_norm)
-
-
-@inline
-def peak_of(now: float, before: float, of: RowProducts, peak: float) -> float:
-    """The longest gradient that an expert has met, as a square: also now * a, and before * a',
-    replayed a round ago.
-    """
-    return larger(peak, larger(now * now * of.squared_norm, before * before * of.last_squared_norm))
-
-
-@inline
-def settle(
-    me: LearnerArrays, of: RowProducts, h: float, late: float, seen: tuple[float, float]
-) -> None:
-    """The meta's learning rate, from by how much losses and gradient were misjudged.
-
-    A new epoch forgets its losses.
-    """
-    numbers, live, config = me.experts, me.scalars, me.settings
-    spread, live[SCALAR.least_cumulative] = seen
-    guess = live[SCALAR.trust] * live[SCALAR.field_slope]
-    # Losses that are late by m rounds cost exponential weights (1/2 + m) where others cost 1/2
-    # (docs/theory.md).
-    mismatch = 0.25 * spread * spread * (1.0 + 2.0 * late)
-    if update_learning_rate(live, config, mismatch, distance(h, guess, of)):
-        numbers[EXPERT.cumulative] = 0.0
-        live[SCALAR.least_cumulative] = 0.0
-
-
-@expert_loop
-def surprises(
-    n: int, of: RowProducts, slope_: Vector, replay: Vector, answer: Vector, peak: Vector
-) -> None:
-    """norm(g_t - M_t)^2 of every expert."""
-    for i in range(n):
-        answer[i] = distance(slope_[i], replay[i], of)
-        peak[i] = peak_of(slope_[i], replay[i], of, peak[i])
-
-
-@expert_loop
-def slopes(
-    n: int,
-    loss: int,
-    threshold: float,
-    weight: float,
-    at: Vector,
-    offset: float,
-    target: float,
-    answer: Vector,
-) -> None:
-    """Derivative of the loss at every expert's prediction."""
-    for i in range(n):
-        answer[i] = weight * slope(loss, threshold, at[i] + offset, target)
-
-
-@inline
-def bend(me: LearnerArrays, of: RowProducts, h: float, prediction: float, target: float) -> None:
-    """Take off the certificate how far a loss that is not squared lies above its tangent at
-    every expert's prediction.
-    """
-    n, loss, threshold = (
-        columns_of(me.experts),
-        int(me.settings[SETTING.loss]),
-        me.settings[SETTING.threshold],
-    )
-    at = prediction + of.offset
-    height, weight = level(loss, threshold, at, target), me.scalars[SCALAR.loss_weight]
-    curve(
-        n,
-        loss,
+    scalars, settings = learner.scalars, learner.settings
+    n, e = columns_of(learner), expert_rows(learner)
+    kind, threshold = int(settings[SETTING.loss]), settings[SETTING.threshold]
+    weight, offset = scalars[SCALAR.loss_weight], products.offset
+    is_shared = settings[SETTING.shared_gradient] == 1.0
+    slope = weight * loss_slope(kind, threshold, prediction + offset, target)
+    # A row that was predicted in an earlier round is scored on what was predicted then.
+    rounds_late = scalars[SCALAR.rounds_late]
+    meta_slope, meta_predictions = slope, e.prediction
+    if rounds_late > 0.0:
+        asked = scalars[SCALAR.deferred_prediction] + offset
+        meta_slope = weight * loss_slope(kind, threshold, asked, target)
+        meta_predictions = e.deferred_prediction
+        scalars[SCALAR.rounds_late] = 0.0
+    loss = RoundLoss(
+        kind,
         threshold,
         weight,
-        h,
-        at,
-        height,
-        me.experts[EXPERT.prediction],
-        of.offset,
+        offset,
         target,
-        me.experts[EXPERT.step_cost],
+        slope,
+        prediction,
+        meta_slope,
+        scalars[SCALAR.least_cumulative],
+        settings[SETTING.decay],
     )
+    if is_shared:
+        learner.experts[EXPERT.slope] = slope
+    else:
+        set_slopes(n, loss, e)
+    set_squared_errors(n, products, e)
+    if settings[SETTING.adaptive_steps] == 1.0:
+        update_steps(learner, products, slope)
+    elif scalars[SCALAR.rounds] == 0.0:
+        start_constant_steps(learner)
+    curved_weight = weight if kind == SQUARED and not is_shared else 0.0
+    error_range, least = add_round(n, loss, curved_weight, meta_predictions, e)
+    scalars[SCALAR.least_cumulative] = least
+    if kind != SQUARED and not is_shared:
+        at = prediction + offset
+        subtract_linearisation_gap(n, loss, loss_value_in_loop(kind, threshold, at, target), e)
+    update_rate(learner, products, slope, rounds_late, error_range)
+    return float(slope)
 
 
 @expert_loop
-def curve(
-    n: int,
-    loss: int,
-    threshold: float,
-    weight: float,
-    h: float,
-    at: float,
-    height: float,
-    played: Vector,
-    offset: float,
-    target: float,
-    drift: Vector,
-) -> None:
-    """By how much the loss at every expert's prediction lies above its tangent at the
-    decision's, which has slope h.
-    """
+def set_slopes(n: int, loss: RoundLoss, e: ExpertRows) -> None:
+    """Slope of the gradient at every expert's own point, g_{t,i} = slope_i a."""
     for i in range(n):
-        there = played[i] + offset
-        above = weight * (level(loss, threshold, there, target) - height) - h * (there - at)
-        drift[i] -= max(above, 0.0)
+        at = e.prediction[i] + loss.offset
+        e.slope[i] = loss.weight * loss_slope(loss.kind, loss.threshold, at, loss.target)
 
 
 @expert_loop
-def account(
-    n: int,
-    h: float,
-    prediction: float,
-    told: float,
-    said: Vector,
-    off: float,
-    retention: float,
-    bent: float,
-    played: Vector,
-    surprise: Vector,
-    eta: Vector,
-    inverse: Vector,
-    lead: Vector,
-    guess: Vector,
-    energy: Vector,
-    advantage: Vector,
-    drift: Vector,
-    cumulative: Vector,
+def set_squared_errors(n: int, products: RowProducts, e: ExpertRows) -> None:
+    """|g_{t,i} - M_{t,i}|^2, and the largest gradient each expert has met, as a square."""
+    for i in range(n):
+        slope, last_slope = e.slope[i], e.expected_slope[i]
+        e.squared_error[i] = squared_distance(slope, last_slope, products)
+        # also the replayed gradient, last_slope a', which was evaluated a round ago
+        squared = slope * slope * products.squared_norm
+        last_squared = last_slope * last_slope * products.last_squared_norm
+        e.max_squared_gradient[i] = larger(e.max_squared_gradient[i], larger(squared, last_squared))
+
+
+@expert_loop
+def add_round(
+    n: int, loss: RoundLoss, curved_weight: float, meta_predictions: Any, e: ExpertRows
 ) -> tuple[float, float]:
-    """All sums of a round, in one pass over the experts.
+    """Add a round to the certificate sums, the squared errors and the meta losses of all experts.
 
-    Returns how far apart they were misjudged, and the smallest loss.
+    ``curved_weight`` is the weight of a squared loss, of which <g_t, x_t - x_{t,i}> falls short by
+    half its weight times the squared difference of the predictions; 0 for other losses (see
+    :func:`subtract_linearisation_gap`).
 
-    The certificate's <g_t, x_t - x_i> and eta/2 surprise - lead/(2 eta), the surprises, and the
-    meta's losses l_i = <g_t, x_i> = h <a, x_i>, added to what is retained of the past, less
-    ``off``, which was their smallest sum. The meta's slope and products are ``told`` and ``said``:
-    h and <a, x_i>, or those of the round in which a late row was asked. ``bent`` is the weight of a
-    squared loss, which lies half the squared difference of two predictions above its tangent, and 0
-    of others (see ``bend``).
+    Returns the range of l_{t,i} - m_{t,i} over the experts, and the least cumulative loss.
     """
-    high, low, least = -math.inf, math.inf, math.inf
+    highest, lowest, least = -math.inf, math.inf, math.inf
     for i in range(n):
-        away = prediction - played[i]
-        price = (
-            eta[i] * surprise[i] if surprise[i] > 0.0 else 0.0
-        )  # an infinite step has met no gradient
-        energy[i] += surprise[i]
-        advantage[i] += h * away
-        drift[i] += 0.5 * (price - inverse[i] * lead[i] - bent * away * away)
-        loss = told * said[i]
-        wrong = loss - guess[i]
-        high, low = larger(high, wrong), smaller(low, wrong)
-        so_far = retention * (cumulative[i] - off) + loss
-        cumulative[i] = so_far
-        least = smaller(least, so_far)
-    return high - low, least
-
-
-STEADY = 100.0
-"""Guesses that change no exponent by more: it may be positive then, and still no exponential is
-large.
-"""
-
-
-@inline
-def weigh(me: LearnerArrays, of: RowProducts, target: float) -> None:
-    """Replay the field at old weights and new points, then weigh the experts for the coming
-    round.
-    """
-    numbers, live, config = me.experts, me.scalars, me.settings
-    n = columns_of(numbers)
-    guess = 0.0
-    if config[SETTING.optimism_rule] != NO_OPTIMISM:
-        mean = dot(n, numbers[EXPERT.weight], numbers[EXPERT.next_prediction])
-        loss, threshold = int(config[SETTING.loss]), config[SETTING.threshold]
-        live[SCALAR.field_slope] = live[SCALAR.loss_weight] * slope(
-            loss, threshold, mean + of.offset, target
-        )
-        guess = live[SCALAR.trust] * live[SCALAR.field_slope]
-    ahead, cumulative, guesses, rate = (
-        numbers[EXPERT.next_prediction],
-        numbers[EXPERT.cumulative],
-        numbers[EXPERT.optimism],
-        live[SCALAR.learning_rate],
-    )
-    # No guess is farther from 0 than the farthest point says.
-    if (
-        rate < math.inf
-        and rate * abs(guess) * config[SETTING.domain_size] * math.sqrt(of.squared_norm) < STEADY
-    ):
-        prior, weights, pull = numbers[EXPERT.log_prior], numbers[EXPERT.weight], rate * guess
-        live[SCALAR.weight_factor] = 1.0 / fade(
-            n,
-            rate,
-            pull,
-            guess,
-            live[SCALAR.least_cumulative],
-            prior,
-            cumulative,
-            ahead,
-            guesses,
-            weights,
-        )
-    else:
-        share(me, expect(n, guess, ahead, cumulative, guesses), rate)
+        apart = loss.prediction - e.prediction[i]  # <a, x_t - x_{t,i}>
+        squared_error = e.squared_error[i]
+        # eta |g - M|^2, where inf * 0 is 0: a step is infinite until the first gradient
+        error_cost = e.eta[i] * squared_error if squared_error > 0.0 else 0.0
+        lookahead_cost = e.inverse_step[i] * e.squared_lookahead[i]  # |x - xhat|^2 / eta
+        e.squared_error_sum[i] += squared_error
+        e.linear_regret[i] += loss.slope * apart  # <g_t, x_t - x_{t,i}>
+        e.step_cost[i] += 0.5 * (error_cost - lookahead_cost - curved_weight * apart * apart)
+        meta_loss = loss.meta_slope * meta_predictions[i]  # l_{t,i} = <g_t, x_{t,i}>
+        error = meta_loss - e.optimism[i]  # l_{t,i} - m_{t,i}
+        highest, lowest = larger(highest, error), smaller(lowest, error)
+        # L_t = decay L_{t-1} + l_t, less a constant
+        cumulative = loss.decay * (e.cumulative[i] - loss.least_cumulative) + meta_loss
+        e.cumulative[i] = cumulative
+        least = smaller(least, cumulative)
+    return highest - lowest, least
 
 
 @expert_loop
-def fade(
-    n: int,
-    rate: float,
-    pull: float,
-    guess: float,
-    smallest: float,
-    log_prior: Vector,
-    cumulative: Vector,
-    ahead: Vector,
-    guesses: Vector,
-    answer: Vector,
-) -> float:
-    """``expect`` and ``exponentials`` in one pass, where guesses move no exponent far: less the
-    least loss so far will do.
+def subtract_linearisation_gap(n: int, loss: RoundLoss, value: float, e: ExpertRows) -> None:
+    """Subtract B_{t,i} = f_t(x_{t,i}) - f_t(x_t) - <g_t, x_{t,i} - x_t> of losses not squared.
 
-    That is known long before the guess is, and any number may be taken off as long as no exponent
-    gets large. ``pull`` is rate times guess.
+    ``value`` is the loss of the decision without its weight.
     """
-    total = 0.0
+    decision = loss.prediction + loss.offset
     for i in range(n):
-        guesses[i] = guess * ahead[i]
-        answer[i] = fading((log_prior[i] - rate * (cumulative[i] - smallest)) - pull * ahead[i])
-        total += answer[i]
-    return total
-
-
-@expert_loop
-def expect(n: int, guess: float, ahead: Vector, cumulative: Vector, guesses: Vector) -> float:
-    """m_i = <M, x_i> = w <a, x_i> of every expert; returns the least of loss so far + guess."""
-    least = math.inf
-    for i in range(n):
-        m = guess * ahead[i]
-        guesses[i] = m
-        least = smaller(least, cumulative[i] + m)
-    return least
+        at = e.prediction[i] + loss.offset
+        difference = loss_value_in_loop(loss.kind, loss.threshold, at, loss.target) - value
+        gap = loss.weight * difference - loss.slope * (at - decision)
+        e.step_cost[i] -= max(gap, 0.0)
 
 
 @inline
-def share(me: LearnerArrays, least: float, rate: float) -> None:
-    """p_i in proportion to prior times exp(-rate (loss so far + guess)), given the least of
-    these sums; to be normalised.
+def update_rate(
+    learner: LearnerArrays,
+    products: RowProducts,
+    slope: float,
+    rounds_late: float,
+    error_range: float,
+) -> None:
+    """Update the learning rate from the errors of the optimism.
+
+    A meta that restarts sets its cumulative losses to 0.
     """
-    numbers = me.experts
-    n = columns_of(numbers)
-    prior, cumulative, guesses, weights = (
-        numbers[EXPERT.log_prior],
-        numbers[EXPERT.cumulative],
-        numbers[EXPERT.optimism],
-        numbers[EXPERT.weight],
-    )
-    if rate < math.inf:
-        total = exponentials(n, rate, least, prior, cumulative, guesses, weights)
-    else:
-        total = follow_the_leader(n, prior, cumulative, guesses, weights)
-    me.scalars[SCALAR.weight_factor] = 1.0 / total
+    scalars = learner.scalars
+    expected_slope = scalars[SCALAR.trust] * scalars[SCALAR.replayed_slope]  # M_t = it times a'
+    gradient_error = squared_distance(slope, expected_slope, products)
+    # hr(l - m)^2, the squared half range. Losses that are m rounds late cost exponential weights
+    # (1/2 + m) times as much where others cost 1/2 (docs/theory.md).
+    loss_error = 0.25 * error_range * error_range * (1.0 + 2.0 * rounds_late)
+    if update_learning_rate(scalars, learner.settings, loss_error, gradient_error):
+        learner.experts[EXPERT.cumulative] = 0.0
+        scalars[SCALAR.least_cumulative] = 0.0
 
 
 @inline
-def normalise_weights(me: LearnerArrays) -> None:
-    """Normalise the weights, unless a prediction has done so since they were computed."""
-    if me.scalars[SCALAR.weight_factor] > 0.0:
-        normalise(
-            columns_of(me.experts), me.experts[EXPERT.weight], me.scalars[SCALAR.weight_factor]
-        )
-        me.scalars[SCALAR.weight_factor] = 0.0
-
-
-@inline
-def take_weight_factor(live: Vector) -> float:
-    """Return the factor that normalises the weights; the caller applies it now."""
-    share = live[SCALAR.weight_factor] if live[SCALAR.weight_factor] > 0.0 else 1.0
-    live[SCALAR.weight_factor] = 0.0
-    return float(share)
-
-
-@expert_loop
-def exponentials(
-    n: int,
-    rate: float,
-    least: float,
-    log_prior: Vector,
-    cumulative: Vector,
-    guesses: Vector,
-    answer: Vector,
-) -> float:
-    """prior * exp(-rate * (loss so far + guess, less the least)); returns their sum.
-
-    No prior is above 1, so no exponent is positive; the expert with the least sum keeps its prior,
-    so the total does not vanish. The least is known before the rate is.
-    """
-    total = 0.0
-    for i in range(n):
-        answer[i] = fading(log_prior[i] - rate * (cumulative[i] + guesses[i] - least))
-        total += answer[i]
-    return total
-
-
-@expert_loop
-def follow_the_leader(
-    n: int, log_prior: Vector, cumulative: Vector, guesses: Vector, answer: Vector
-) -> float:
-    """The limit of an infinite rate: the prior for experts with the least sum, 0 for the others.
-
-    Returns their sum.
-    """
-    least, total = math.inf, 0.0
-    for i in range(n):
-        least = smaller(least, cumulative[i] + guesses[i])
-    for i in range(n):
-        answer[i] = fading(log_prior[i] if cumulative[i] + guesses[i] <= least else -math.inf)
-        total += answer[i]
-    return total
-
-
-@inline
-def normalised(weight: float, share: float) -> float:
-    """One weight."""
-    return float(larger(weight * share, SMALLEST_WEIGHT))
-
-
-@expert_loop
-def normalise(n: int, weights: Vector, share: float) -> None:
-    """Weights with a sum of 1, none of them 0.
-
-    ``share`` is given, as a quotient in here would be formed for every expert.
-    """
-    for i in range(n):
-        weights[i] = normalised(weights[i], share)
-
-
-@inline
-def update_learning_rate(live: Vector, config: Vector, mismatch: float, surprise: float) -> bool:
+def update_learning_rate(
+    scalars: Vector, settings: Vector, loss_error: float, gradient_error: float
+) -> bool:
     """One step of ``rates.Fixed``, ``SelfConfident`` or ``Doubling``.
 
-    True if the meta has to start afresh.
+    Returns whether the meta restarts.
     """
-    if config[SETTING.rate_rule] == FIXED:
+    if settings[SETTING.rate_rule] == FIXED:
         return False
-    lam = live[SCALAR.prior_cost]
-    diameter = config[SETTING.diameter]
-    if config[SETTING.rate_rule] == DOUBLING:
-        live[SCALAR.rate_total] += surprise
-        if live[SCALAR.rate_total] <= live[SCALAR.rate_level] * (1.0 + TIE_TOLERANCE):
+    prior_cost, diameter = scalars[SCALAR.prior_cost], settings[SETTING.diameter]
+    if settings[SETTING.rate_rule] == DOUBLING:
+        scalars[SCALAR.rate_total] += gradient_error
+        total, level = scalars[SCALAR.rate_total], scalars[SCALAR.rate_level]
+        if total <= level * (1.0 + TIE_TOLERANCE):
             return False
-        doublings = math.ceil(
-            math.log2(live[SCALAR.rate_total]) - math.log2(live[SCALAR.rate_level]) - TIE_TOLERANCE
-        )
-        live[SCALAR.rate_level] = math.ldexp(live[SCALAR.rate_level], int(doublings))
-        live[SCALAR.learning_rate] = min(
-            config[SETTING.rate_cap],
-            math.sqrt((2.0 + lam) / (diameter * diameter * live[SCALAR.rate_level])),
+        doublings = math.ceil(math.log2(total) - math.log2(level) - TIE_TOLERANCE)
+        level = math.ldexp(level, int(doublings))
+        scalars[SCALAR.rate_level] = level
+        scalars[SCALAR.learning_rate] = min(
+            settings[SETTING.rate_cap],
+            math.sqrt((2.0 + prior_cost) / (diameter * diameter * level)),
         )
         return True
-    retention = config[SETTING.decay]
-    live[SCALAR.rate_total] = retention * live[SCALAR.rate_total] + mismatch
-    live[SCALAR.rate_level] = max(retention * live[SCALAR.rate_level], surprise)
-    blur = config[SETTING.rate_floor] * diameter
+    decay = settings[SETTING.decay]
+    scalars[SCALAR.rate_total] = decay * scalars[SCALAR.rate_total] + loss_error
+    scalars[SCALAR.rate_level] = max(decay * scalars[SCALAR.rate_level], gradient_error)
+    floor = settings[SETTING.rate_floor] * diameter
     denominator = (
-        config[SETTING.rate_offset]
-        + live[SCALAR.rate_total]
-        + blur * blur * live[SCALAR.rate_level]
+        settings[SETTING.rate_offset]
+        + scalars[SCALAR.rate_total]
+        + floor * floor * scalars[SCALAR.rate_level]
     )
     if denominator > 0.0:
-        ceiling = live[SCALAR.learning_rate] if retention == 1.0 else config[SETTING.rate_cap]
-        live[SCALAR.learning_rate] = min(
-            ceiling, math.sqrt(config[SETTING.rate_factor] * lam / denominator)
+        cap = scalars[SCALAR.learning_rate] if decay == 1.0 else settings[SETTING.rate_cap]
+        scalars[SCALAR.learning_rate] = min(
+            cap, math.sqrt(settings[SETTING.rate_factor] * prior_cost / denominator)
         )
     return False
 
 
 @inline
-def update_trust(live: Vector, config: Vector, of: RowProducts, h: float) -> None:
-    """Judge the replayed gradient v a' against a guess of 0, and set the trust for the next one."""
-    if config[SETTING.optimism_rule] == LEARNED:
-        v, by_zero = live[SCALAR.field_slope], h * h * of.squared_norm
+def note_extremes(scalars: Vector, products: RowProducts) -> None:
+    """Note the longest row, and the longest gradient that was replayed for the meta.
+
+    The loop :func:`set_squared_errors` notes those of the experts. The gradient at the decision is
+    no longer than the longest of them, as slopes increase with predictions.
+    """
+    slope, squared_norm = scalars[SCALAR.replayed_slope], products.squared_norm
+    scalars[SCALAR.max_squared_gradient] = larger(
+        scalars[SCALAR.max_squared_gradient], slope * slope * squared_norm
+    )
+    scalars[SCALAR.max_squared_row] = larger(scalars[SCALAR.max_squared_row], squared_norm)
+
+
+# ------------------------------------------------------------------- optimism
+
+
+@inline
+def update_trust(learner: LearnerArrays, products: RowProducts, slope: float) -> None:
+    """One step of ``LearnedOptimism``: compare the replayed gradient with a prediction of 0."""
+    scalars, settings = learner.scalars, learner.settings
+    if settings[SETTING.optimism_rule] == LEARNED:
+        replayed = scalars[SCALAR.replayed_slope]
+        zero_error = slope * slope * products.squared_norm  # |g_t|^2
+        # |g_t - Mv_t|^2 - |g_t|^2
         change = (
-            v * v * of.last_squared_norm - 2.0 * h * v * of.dot_last
-        )  # norm(h a - v a')^2 - norm(h a)^2
-        live[SCALAR.difference] += change
-        live[SCALAR.magnitude] += change + 2.0 * by_zero
-        live[SCALAR.trust] = trust(
-            config[SETTING.trust_rate], live[SCALAR.difference], live[SCALAR.magnitude]
+            replayed * replayed * products.last_squared_norm
+            - 2.0 * slope * replayed * products.dot_last
+        )
+        scalars[SCALAR.difference] += change
+        scalars[SCALAR.magnitude] += change + 2.0 * zero_error
+        scalars[SCALAR.trust] = trust(
+            settings[SETTING.trust_rate], scalars[SCALAR.difference], scalars[SCALAR.magnitude]
         )
 
 
 @inline
-def trust(kappa: float, difference: float, magnitude: float) -> float:
-    """1 / (1 + exp(kappa * difference)), 1/2 on a tie, as in ``metas.optimism``."""
+def trust(rate: float, difference: float, magnitude: float) -> float:
+    """1 / (1 + exp(rate * difference)); 1/2 for equal errors, as in ``metas.optimism``."""
     if abs(difference) <= TIE_TOLERANCE * magnitude:
         return TIED_TRUST
-    score = kappa * difference
-    small = fading(-abs(score))
+    score = rate * difference
+    small = exp_negative(-abs(score))
     return (small if score >= 0.0 else 1.0) / (1.0 + small)
+
+
+# ------------------------------------------------------------------- weights
+
+
+@inline
+def update_weights(learner: LearnerArrays, products: RowProducts, target: float) -> None:
+    """Replay the gradient field at old weights and new points, and set the weights p_{t+1}."""
+    scalars, settings = learner.scalars, learner.settings
+    n, e = columns_of(learner), expert_rows(learner)
+    expected_slope = 0.0  # M_{t+1} = expected_slope a
+    if settings[SETTING.optimism_rule] != NO_OPTIMISM:
+        mean = dot(n, e.weight, e.next_prediction)  # <a, sum_i p_i x_{t+1,i}>
+        scalars[SCALAR.replayed_slope] = scalars[SCALAR.loss_weight] * loss_slope(
+            int(settings[SETTING.loss]), settings[SETTING.threshold], mean + products.offset, target
+        )
+        expected_slope = scalars[SCALAR.trust] * scalars[SCALAR.replayed_slope]
+    rate = scalars[SCALAR.learning_rate]
+    # No |m_i| exceeds the largest prediction of a point of the domain.
+    max_optimism = (
+        abs(expected_slope) * settings[SETTING.domain_size] * math.sqrt(products.squared_norm)
+    )
+    if rate < math.inf and rate * max_optimism < MAX_BOUNDED_EXPONENT:
+        total = bounded_hedge_weights(n, rate, expected_slope, scalars[SCALAR.least_cumulative], e)
+        scalars[SCALAR.weight_factor] = 1.0 / total
+    else:
+        hedge_weights(learner, set_optimism(n, expected_slope, e))
+
+
+@expert_loop
+def bounded_hedge_weights(
+    n: int, rate: float, expected_slope: float, least_cumulative: float, e: ExpertRows
+) -> float:
+    """:func:`set_optimism` and :func:`exponential_weights` in one pass; returns the total.
+
+    The exponents lack the least of the sums L + m, which is known only after a pass over all
+    experts. Instead the least L is subtracted: exponents are then at most rate |m|, which is small.
+    """
+    total, rate_slope = 0.0, rate * expected_slope
+    for i in range(n):
+        e.optimism[i] = expected_slope * e.next_prediction[i]  # m_i = <M, x_i>
+        penalty = rate * (e.cumulative[i] - least_cumulative)
+        weight = exp_negative((e.log_prior[i] - penalty) - rate_slope * e.next_prediction[i])
+        e.weight[i] = weight
+        total += weight
+    return total
+
+
+@expert_loop
+def set_optimism(n: int, expected_slope: float, e: ExpertRows) -> float:
+    """m_i = <M, x_i> of every expert; returns the least L_i + m_i."""
+    least = math.inf
+    for i in range(n):
+        optimism = expected_slope * e.next_prediction[i]
+        e.optimism[i] = optimism
+        least = smaller(least, e.cumulative[i] + optimism)
+    return least
+
+
+@inline
+def hedge_weights(learner: LearnerArrays, least: float) -> None:
+    """p_i ~ prior_i exp(-rate (L_i + m_i)), not normalised; ``least`` is the least L_i + m_i."""
+    scalars, n, e = learner.scalars, columns_of(learner), expert_rows(learner)
+    rate = scalars[SCALAR.learning_rate]
+    total = exponential_weights(n, rate, least, e) if rate < math.inf else follow_the_leader(n, e)
+    scalars[SCALAR.weight_factor] = 1.0 / total
+
+
+@expert_loop
+def exponential_weights(n: int, rate: float, least: float, e: ExpertRows) -> float:
+    """prior_i exp(-rate (L_i + m_i - least)); returns the total.
+
+    No exponent is positive, and the expert with the least sum keeps its prior, so that the total is
+    not 0.
+    """
+    total = 0.0
+    for i in range(n):
+        weight = exp_negative(e.log_prior[i] - rate * (e.cumulative[i] + e.optimism[i] - least))
+        e.weight[i] = weight
+        total += weight
+    return total
+
+
+@expert_loop
+def follow_the_leader(n: int, e: ExpertRows) -> float:
+    """Limit of an infinite rate: the prior for experts with the least L_i + m_i, 0 for the others.
+
+    Returns the total.
+    """
+    least, total = math.inf, 0.0
+    for i in range(n):
+        least = smaller(least, e.cumulative[i] + e.optimism[i])
+    for i in range(n):
+        is_leader = e.cumulative[i] + e.optimism[i] <= least
+        weight = exp_negative(e.log_prior[i] if is_leader else -math.inf)
+        e.weight[i] = weight
+        total += weight
+    return total
+
+
+@inline
+def normalise_weights(learner: LearnerArrays) -> None:
+    """Normalise the weights, unless a prediction has done so since they were computed.
+
+    Normalisation is deferred to the next prediction, which passes over all experts anyway.
+    """
+    factor = learner.scalars[SCALAR.weight_factor]
+    if factor > 0.0:
+        multiply_weights(columns_of(learner), factor, expert_rows(learner))
+        learner.scalars[SCALAR.weight_factor] = 0.0
+
+
+@inline
+def take_weight_factor(scalars: Vector) -> float:
+    """Return the factor that normalises the weights; the caller multiplies them by it."""
+    factor = scalars[SCALAR.weight_factor] if scalars[SCALAR.weight_factor] > 0.0 else 1.0
+    scalars[SCALAR.weight_factor] = 0.0
+    return float(factor)
+
+
+@expert_loop
+def multiply_weights(n: int, factor: float, e: ExpertRows) -> None:
+    """Normalise the weights by a factor, which costs less than a division for each expert."""
+    for i in range(n):
+        e.weight[i] = normalised(e.weight[i], factor)
+
+
+@inline
+def normalised(weight: float, factor: float) -> float:
+    """max(factor * weight, SMALLEST_WEIGHT): no weight is 0."""
+    return float(larger(weight * factor, SMALLEST_WEIGHT))

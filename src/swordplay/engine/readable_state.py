@@ -1,4 +1,4 @@
-"""The engine's arrays as the state of the readable learner, and back."""
+"""Conversion of a compiled learner's arrays to the state of the readable learner, and back."""
 
 from __future__ import annotations
 
@@ -9,85 +9,106 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, readable_names
+from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, readable_indices
 from swordplay.engine.memory import LearnerMemory
 from swordplay.engine.recipe import NotCompilable
 from swordplay.parts.experts import CappedAdaGrad, DomainScale
 
-COLLINEAR = 1e-9
-"""Replayed gradients of a linear prediction are multiples of one row.
+MAX_COLLINEAR_ERROR = 1e-9
+"""Largest relative error of replayed gradients as multiples of one row.
 
-Beyond this relative error they are not.
+Those of a linear prediction are multiples of its row.
 """
 
-CERTIFICATE = {
-    name: EXPERT._fields.index(number)
-    for name, number in readable_names(EXPERT, "certificate").items()
-}
-HEDGE = {
-    name: EXPERT._fields.index(number) for name, number in readable_names(EXPERT, "hedge").items()
-}
-RATE = {
-    name: SCALAR._fields.index(number)
-    for name, number in readable_names(SCALAR, "hedge.rate").items()
-}
-GAUGE = {
-    name: SCALAR._fields.index(number)
-    for name, number in readable_names(SCALAR, "domain_scale").items()
-}
-OPTIMISM = {
-    name: SCALAR._fields.index(number)
-    for name, number in readable_names(SCALAR, "optimism").items()
-}
+CERTIFICATE = readable_indices(EXPERT, "certificate")
+HEDGE = readable_indices(EXPERT, "hedge")
+RATE = readable_indices(SCALAR, "hedge.rate")
+DOMAIN_SCALE = readable_indices(SCALAR, "domain_scale")
+OPTIMISM = readable_indices(SCALAR, "optimism")
+
+
+# ------------------------------------------------------------------- to the readable state
 
 
 def state_of(memory: LearnerMemory) -> State:
-    """The same as ``Learner.state()`` of the readable twin after the same rounds, without the
-    settings.
-    """
-    now, numbers, order = memory.scalars, memory.experts, memory.order
+    """Return ``Learner.state()`` of the readable learner after the same rounds, less settings."""
+    scalars, experts, order = memory.scalars, memory.experts, memory.order
     base, points = memory.base_points()[order], memory.points()[order]
-    last = memory.vectors[VECTOR.last_row]
-    replay = np.multiply.outer(numbers[EXPERT.field_slope, order], last)
-    flat: State = {"rounds": memory.rounds}
+    last_row = memory.vectors[VECTOR.last_row]
+    expected_gradients = np.multiply.outer(experts[EXPERT.expected_slope, order], last_row)
+    squared_error_sums = experts[EXPERT.squared_error_sum, order]
+    has_offset = memory.recipe.on_ball and memory.center.any()
+    state: State = {"rounds": memory.rounds}
     if memory.settings[SETTING.uses_domain_scale]:
-        flat |= {f"domain_scale.{name}": float(now[place]) for name, place in GAUGE.items()}
+        state |= _entries("domain_scale", DOMAIN_SCALE, scalars)
     for k, kind in enumerate(_kinds(memory)):
-        flat |= {
+        state |= {
             f"experts.{k}.points": points[kind],
             f"experts.{k}.base": base[kind],
-            f"experts.{k}.expected_gradient": replay[kind],
-            f"experts.{k}.squared_error_sum": numbers[EXPERT.squared_error_sum, order][kind],
+            f"experts.{k}.expected_gradient": expected_gradients[kind],
+            f"experts.{k}.squared_error_sum": squared_error_sums[kind],
         }
-        if memory.recipe.on_ball and memory.center.any():
-            flat[f"experts.{k}.offset"] = memory.offsets()[order][kind]
-    flat |= {f"certificate.{name}": numbers[place, order] for name, place in CERTIFICATE.items()}
+        if has_offset:
+            state[f"experts.{k}.offset"] = memory.offsets()[order][kind]
+    state |= {f"certificate.{name}": sums for name, sums in _certificate(memory).items()}
     if memory.keeps_dual_sum:
-        flat["certificate.dual_sum"] = numbers[len(EXPERT) :, order].T.copy()
-        flat["certificate.max_dual_norm"] = np.sqrt(flat["certificate.max_dual_norm"])
-    if not memory.settings[
-        SETTING.adaptive_steps
-    ]:  # steps that stay pull hardest where they are farthest: kernels need not keep it
-        far = np.sqrt(flat["certificate.max_squared_norm"])
-        flat["certificate.max_dual_norm"] = (
-            flat["certificate.inverse_step"] * far + flat["certificate.weighted_norm_change"]
-        )
-    if not memory.recipe.weighed:
-        return flat
-    flat |= {f"hedge.{name}": numbers[place, order] for name, place in HEDGE.items()}
-    flat["hedge.cumulative"] = flat["hedge.cumulative"] - flat["hedge.cumulative"].min()
-    flat["hedge.optimism"] = flat["hedge.optimism"] + _shift(memory, last)
-    flat |= {f"hedge.rate.{name}": float(now[place]) for name, place in RATE.items()}
-    flat |= {f"optimism.{name}": float(now[place]) for name, place in OPTIMISM.items()}
-    return flat | {
-        "optimism.replayed_gradient": now[SCALAR.field_slope] * last
-        if now[SCALAR.rounds]
-        else np.zeros_like(last)
-    }
+        state["certificate.dual_sum"] = experts[len(EXPERT) :, order].T.copy()
+    if not memory.recipe.has_meta:
+        return state
+    state |= {f"hedge.{name}": experts[row, order] for name, row in HEDGE.items()}
+    state["hedge.cumulative"] = state["hedge.cumulative"] - state["hedge.cumulative"].min()
+    state["hedge.optimism"] = state["hedge.optimism"] + _optimism_of_center(memory)
+    state |= _entries("hedge.rate", RATE, scalars) | _entries("optimism", OPTIMISM, scalars)
+    replayed = scalars[SCALAR.replayed_slope] * last_row
+    state["optimism.replayed_gradient"] = replayed if memory.rounds else np.zeros_like(last_row)
+    return state
+
+
+def certificate_sums(memory: LearnerMemory) -> dict[str, Vector]:
+    """Return the sums of the certificate as the kernels keep them, in the readable order."""
+    sums = {name: memory.of_experts(row) for name, row in CERTIFICATE.items()}
+    if memory.keeps_dual_sum:  # kept as a square
+        sums["max_dual_norm"] = np.sqrt(sums["max_dual_norm"])
+    return sums
+
+
+def _certificate(memory: LearnerMemory) -> dict[str, Vector]:
+    """Return the sums of the certificate as the readable learner has them."""
+    sums = certificate_sums(memory)
+    if not memory.settings[SETTING.adaptive_steps]:
+        # Kernels do not track this for constant steps: the dual norm is largest where the distance
+        # from the centre is.
+        max_norm = np.sqrt(sums["max_squared_norm"])
+        sums["max_dual_norm"] = sums["inverse_step"] * max_norm + sums["weighted_norm_change"]
+    return sums
+
+
+def _entries(prefix: str, indices: Mapping[str, int], scalars: Vector) -> State:
+    """Return some scalars by their names in the readable state."""
+    return {f"{prefix}.{name}": float(scalars[index]) for name, index in indices.items()}
+
+
+def _optimism_of_center(memory: LearnerMemory) -> float:
+    """Return <M_t, c>, which the optimism of experts relative to a ball's centre lacks."""
+    if not memory.recipe.on_ball:
+        return 0.0
+    expected_slope = memory.scalars[SCALAR.trust] * memory.scalars[SCALAR.replayed_slope]
+    return float(expected_slope * (memory.vectors[VECTOR.last_row] @ memory.vectors[VECTOR.center]))
+
+
+def _kinds(memory: LearnerMemory) -> list[slice]:
+    """Return the range of each kind of experts in the readable order."""
+    extra_gradient = memory.of_experts(EXPERT.extra_gradient)
+    starts = np.flatnonzero(np.diff(extra_gradient)) + 1
+    edges = [0, *starts.tolist(), len(extra_gradient)]
+    return [slice(first, stop) for first, stop in pairwise(edges)]
+
+
+# ------------------------------------------------------------------- from the readable state
 
 
 def load(memory: LearnerMemory, state: Mapping[str, Any]) -> None:
-    """Go on from a readable state.
+    """Continue from a readable state.
 
     Raises
     ------
@@ -100,160 +121,126 @@ def load(memory: LearnerMemory, state: Mapping[str, Any]) -> None:
         name: np.concatenate([state[f"experts.{k}.{name}"] for k in kinds])
         for name in ("points", "base", "expected_gradient", "squared_error_sum")
     }
-    experts, known = (
-        len(stacked["squared_error_sum"]),
-        [state[name] for k in kinds if (name := f"experts.{k}.offset") in state],
-    )
-    stacked["offset"] = np.concatenate(known) if known else stacked["base"] - memory.center
+    offsets = [state[name] for k in kinds if (name := f"experts.{k}.offset") in state]
+    stacked["offset"] = np.concatenate(offsets) if offsets else stacked["base"] - memory.center
+    replayed = state.get("optimism.replayed_gradient", np.zeros(stacked["base"].shape[1]))
+    last_row, slopes = _common_row(np.vstack([stacked["expected_gradient"], replayed]))
+
     memory.allocate_dual_sum("certificate.dual_sum" in state)
-    memory.reserve(experts)
-    now, numbers = memory.scalars, memory.experts
-    candidate = state.get("optimism.replayed_gradient", np.zeros(stacked["base"].shape[1]))
-    last, multiples = _common_row(np.vstack([stacked["expected_gradient"], candidate]))
-    now[SCALAR.expert_count], now[SCALAR.rounds], now[SCALAR.least_cumulative] = (
-        experts,
-        state["rounds"],
-        0.0,
-    )
-    now[SCALAR.refresh_at] = now[SCALAR.rounds] + memory.settings[SETTING.refresh_rounds]
-    now[SCALAR.last_squared_norm], now[SCALAR.field_slope] = float(last @ last), multiples[-1]
+    memory.reserve(len(stacked["base"]))
     memory.settings[SETTING.uses_domain_scale] = "domain_scale.width" in state
-    for name, place in GAUGE.items():
-        now[place] = float(state.get(f"domain_scale.{name}", 0.0))
+    scalars, experts = memory.scalars, memory.experts
+    scalars[SCALAR.expert_count] = len(stacked["base"])
+    scalars[SCALAR.rounds] = state["rounds"]
+    scalars[SCALAR.refresh_at] = state["rounds"] + memory.settings[SETTING.refresh_rounds]
+    scalars[SCALAR.least_cumulative] = 0.0
+    scalars[SCALAR.last_squared_norm] = float(last_row @ last_row)
+    scalars[SCALAR.replayed_slope] = slopes[-1]
+    for name, index in DOMAIN_SCALE.items():
+        scalars[index] = float(state.get(f"domain_scale.{name}", 0.0))
+
     order = memory.order
-    numbers[EXPERT.squared_error_sum, order], numbers[EXPERT.field_slope, order] = (
-        stacked["squared_error_sum"],
-        multiples[:-1],
-    )
-    lead = stacked["points"] - stacked["base"]
-    numbers[EXPERT.squared_lookahead, order] = np.einsum("ij,ij->i", lead, lead)
-    for name, place in CERTIFICATE.items():
-        numbers[place, order] = state[f"certificate.{name}"]
+    experts[EXPERT.squared_error_sum, order] = stacked["squared_error_sum"]
+    experts[EXPERT.expected_slope, order] = slopes[:-1]
+    lookahead = stacked["points"] - stacked["base"]
+    experts[EXPERT.squared_lookahead, order] = np.einsum("ij,ij->i", lookahead, lookahead)
+    for name, row in CERTIFICATE.items():
+        experts[row, order] = state[f"certificate.{name}"]
     if memory.keeps_dual_sum:
-        numbers[len(EXPERT) :, order] = state["certificate.dual_sum"].T
-        numbers[EXPERT.max_dual_norm, order] **= 2
-    if memory.recipe.weighed:
-        for name, place in HEDGE.items():
-            numbers[place, order] = state[f"hedge.{name}"]
-        for room, places in (("hedge.rate", RATE), ("optimism", OPTIMISM)):
-            for name, place in places.items():
-                now[place] = float(state[f"{room}.{name}"])
-    memory.vectors[VECTOR.last_row] = last
-    numbers[EXPERT.optimism, order] -= _shift(memory, last)
-    numbers[EXPERT.scale, order] = 1.0
+        experts[len(EXPERT) :, order] = state["certificate.dual_sum"].T
+        experts[EXPERT.max_dual_norm, order] **= 2
+    if memory.recipe.has_meta:
+        for name, row in HEDGE.items():
+            experts[row, order] = state[f"hedge.{name}"]
+        for prefix, indices in (("hedge.rate", RATE), ("optimism", OPTIMISM)):
+            for name, index in indices.items():
+                scalars[index] = float(state[f"{prefix}.{name}"])
+    memory.vectors[VECTOR.last_row] = last_row
+    experts[EXPERT.optimism, order] -= _optimism_of_center(memory)
+    experts[EXPERT.scale, order] = 1.0
     memory.derive_fields()
-    _place(memory, stacked, order)
+    _load_points(memory, stacked, order)
     if memory.settings[SETTING.movement_charge]:
-        _charge(memory, stacked, order)
+        _load_movement_costs(memory, stacked, order)
     memory.fill_padding()
 
 
-def _charge(memory: LearnerMemory, stacked: Mapping[str, Matrix], order: Any) -> None:
-    """What the guesses have beyond <M_t, x_i>, and the products with the last features."""
-    now, numbers, last, center = (
-        memory.scalars,
-        memory.experts,
-        memory.vectors[VECTOR.last_row],
-        memory.vectors[VECTOR.center],
-    )
-    expected = now[SCALAR.trust] * now[SCALAR.field_slope] * ((stacked["points"] - center) @ last)
-    numbers[EXPERT.movement_cost, order] = np.maximum(
-        numbers[EXPERT.optimism, order] - expected, 0.0
-    )
-    numbers[EXPERT.last_base_product, order] = stacked["offset"] @ last
-
-
-def _shift(memory: LearnerMemory, last: Vector) -> float:
-    """What guesses relative to a ball's centre lack: <M_t, centre>."""
-    now, center = memory.scalars, memory.vectors[VECTOR.center]
-    return (
-        float(now[SCALAR.trust] * now[SCALAR.field_slope] * (last @ center))
-        if memory.recipe.on_ball
-        else 0.0
-    )
-
-
-def _kinds(memory: LearnerMemory) -> list[slice]:
-    """Where each kind of experts lies in the readable order."""
-    extra = memory.of_experts(EXPERT.extra_gradient)
-    turns = np.flatnonzero(np.diff(extra)) + 1
-    edges = [0, *turns.tolist(), len(extra)]
-    return [slice(first, stop) for first, stop in pairwise(edges)]
-
-
-def _place(memory: LearnerMemory, stacked: Mapping[str, Matrix], order: Any) -> None:
+def _load_points(memory: LearnerMemory, stacked: Mapping[str, Matrix], order: Any) -> None:
     """Write the points of the experts."""
-    numbers, offset = memory.experts, stacked["offset"]
-    numbers[EXPERT.squared_norm, order] = np.einsum("ij,ij->i", offset, offset)
-    numbers[EXPERT.refresh_max_squared_norm, order] = numbers[EXPERT.squared_norm, order]
+    experts, offset = memory.experts, stacked["offset"]
+    experts[EXPERT.squared_norm, order] = np.einsum("ij,ij->i", offset, offset)
+    experts[EXPERT.squared_norm_peak, order] = experts[EXPERT.squared_norm, order]
     if not memory.recipe.on_ball:
-        memory.coordinates[order], memory.coordinates[numbers.shape[1] + order] = (
-            stacked["base"],
-            stacked["points"],
-        )
+        memory.coordinates[order] = stacked["base"]
+        memory.coordinates[experts.shape[1] + order] = stacked["points"]
         return
-    center = memory.vectors[VECTOR.center]
-    ahead = stacked["points"] - center
     memory.coordinates[:, order] = offset.T
-    numbers[EXPERT.pending_update, order] = 0.0
-    alpha, gamma = _lookahead(memory, numbers[EXPERT.squared_norm, order], offset, order)
-    numbers[EXPERT.lookahead_scale, order], numbers[EXPERT.lookahead_step, order] = alpha, gamma
-    error = np.abs(
-        alpha[:, None] * offset - np.multiply.outer(gamma, memory.vectors[VECTOR.last_row]) - ahead
-    ).max()
-    if error > COLLINEAR * (memory.settings[SETTING.domain_size] + np.linalg.norm(center)):
+    experts[EXPERT.pending_update, order] = 0.0
+    scale, step = _lookahead(memory, offset, order)
+    experts[EXPERT.lookahead_scale, order], experts[EXPERT.lookahead_step, order] = scale, step
+    center, last_row = memory.vectors[VECTOR.center], memory.vectors[VECTOR.last_row]
+    found = scale[:, None] * offset - np.multiply.outer(step, last_row)
+    error = np.abs(found - (stacked["points"] - center)).max()
+    size = memory.settings[SETTING.domain_size] + np.linalg.norm(center)
+    if error > MAX_COLLINEAR_ERROR * size:
         raise NotCompilable(
             "the learner's points do not follow from its base points: its state was edited."
         )
 
 
-def _lookahead(
-    memory: LearnerMemory, norm: Vector, offset: Matrix, order: Any
-) -> tuple[Vector, Vector]:
-    """alpha and gamma of x = Proj[xhat - eta m a'] = alpha xhat - gamma a'."""
-    config, numbers = memory.settings, memory.experts
-    eta = numbers[EXPERT.step_size, order]
-    if config[SETTING.adaptive_steps]:
-        energy = numbers[EXPERT.squared_error_sum, order]
+def _lookahead(memory: LearnerMemory, offset: Matrix, order: Any) -> tuple[Vector, Vector]:
+    """Return f and f eta m of x = Proj[xhat - eta m a'] = f xhat - f eta m a'."""
+    settings, scalars, experts = memory.settings, memory.scalars, memory.experts
+    eta = experts[EXPERT.step_size, order]
+    if settings[SETTING.adaptive_steps]:
+        sums = experts[EXPERT.squared_error_sum, order]
         with np.errstate(divide="ignore"):
-            eta = eta * config[SETTING.diameter] / np.sqrt(energy)
-        if config[SETTING.uses_domain_scale]:
-            now = memory.scalars
-            gauge = DomainScale(
-                now[SCALAR.smoothness],
-                now[SCALAR.used_width],
-                step_shrink=float(now[SCALAR.step_shrink]),
+            eta = eta * settings[SETTING.diameter] / np.sqrt(sums)
+        if settings[SETTING.uses_domain_scale]:
+            scale = DomainScale(
+                scalars[SCALAR.smoothness],
+                scalars[SCALAR.used_width],
+                step_shrink=float(scalars[SCALAR.step_shrink]),
             )
-            ahead = _kinds(memory)[0]  # the others do not look ahead
-            eta[ahead] = CappedAdaGrad(config[SETTING.diameter], gauge, gauge.step_shrink).sizes(
-                energy[ahead]
-            )
-    stride = np.where(np.isinf(eta), 0.0, eta) * numbers[EXPERT.field_slope, order]
-    reached = (
-        norm
-        - 2 * stride * (offset @ memory.vectors[VECTOR.last_row])
-        + stride**2 * memory.scalars[SCALAR.last_squared_norm]
+            rule = CappedAdaGrad(settings[SETTING.diameter], scale, scale.step_shrink)
+            extra_gradient = _kinds(memory)[0]  # gradient descent takes no second step
+            eta[extra_gradient] = rule.sizes(sums[extra_gradient])
+    step = np.where(np.isinf(eta), 0.0, eta) * experts[EXPERT.expected_slope, order]
+    # |xhat - step a'|^2
+    squares = (
+        experts[EXPERT.squared_norm, order]
+        - 2 * step * (offset @ memory.vectors[VECTOR.last_row])
+        + step**2 * scalars[SCALAR.last_squared_norm]
     )
-    outside = (stride != 0) & (reached > config[SETTING.domain_size] ** 2)
-    alpha = np.where(
-        outside, config[SETTING.domain_size] / np.sqrt(np.where(outside, reached, 1.0)), 1.0
-    )
-    return alpha, alpha * stride
+    radius = settings[SETTING.domain_size]
+    is_outside = (step != 0) & (squares > radius**2)
+    factor = np.where(is_outside, radius / np.sqrt(np.where(is_outside, squares, 1.0)), 1.0)
+    return factor, factor * step
+
+
+def _load_movement_costs(memory: LearnerMemory, stacked: Mapping[str, Matrix], order: Any) -> None:
+    """Write the movement costs, m_i - <M_t, x_i - c>, and the products <a', xhat_i>."""
+    scalars, experts = memory.scalars, memory.experts
+    last_row, center = memory.vectors[VECTOR.last_row], memory.vectors[VECTOR.center]
+    expected_slope = scalars[SCALAR.trust] * scalars[SCALAR.replayed_slope]
+    expected = expected_slope * ((stacked["points"] - center) @ last_row)
+    costs = np.maximum(experts[EXPERT.optimism, order] - expected, 0.0)
+    experts[EXPERT.movement_cost, order] = costs
+    experts[EXPERT.last_base_prediction, order] = stacked["offset"] @ last_row
 
 
 def _common_row(vectors: Matrix) -> tuple[Vector, Vector]:
-    """A row a' and the numbers v with ``vectors = v a'``."""
-    norms = np.einsum("ij,ij->i", vectors, vectors)
-    longest = int(norms.argmax())
-    last = vectors[longest].copy()
-    if norms[longest] == 0.0:
-        return last, np.zeros(len(vectors))
-    multiples = vectors @ last / norms[longest]
-    if np.abs(vectors - np.multiply.outer(multiples, last)).max() > COLLINEAR * np.sqrt(
-        norms[longest]
-    ):
+    """Return a row a' and the slopes v with ``vectors = v a'``."""
+    squares = np.einsum("ij,ij->i", vectors, vectors)
+    longest = int(squares.argmax())
+    last_row = vectors[longest].copy()
+    if squares[longest] == 0.0:
+        return last_row, np.zeros(len(vectors))
+    slopes = vectors @ last_row / squares[longest]
+    error = np.abs(vectors - np.multiply.outer(slopes, last_row)).max()
+    if error > MAX_COLLINEAR_ERROR * np.sqrt(squares[longest]):
         raise NotCompilable(
             "the learner's last loss was not one of a linear prediction, so the engine cannot go "
             "on from it."
         )
-    return last, multiples
+    return last_row, slopes

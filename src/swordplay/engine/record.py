@@ -13,26 +13,27 @@ from __future__ import annotations
 from typing import Any
 
 from swordplay.compile import inline
+from swordplay.core.state import ROUNDING_TOLERANCE as SLACK
+from swordplay.core.state import Field
 from swordplay.core.types import Vector
+from swordplay.engine import layout
 from swordplay.engine.layout import (
     ADAPTIVE,
-    CHARGED,
+    DISPLAY,
     EXPERT,
     GROWING,
-    PROOF,
+    MOVEMENT_COST,
     SCALAR,
     SCHEDULED,
     SETTING,
-    SHARPER,
-    SHOWN,
-    SLACK,
+    SHARP_CERTIFICATE,
     VECTOR,
     LearnerArrays,
-    fields,
-    saved_names,
+    saved_fields,
 )
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.saved_state import ROW, SIGNED, expert_range, round_range
+from swordplay.engine.saved_state import COORDINATE as SIGNED
+from swordplay.engine.saved_state import ROW
 
 __all__ = [
     "CERTIFICATE",
@@ -55,20 +56,38 @@ __all__ = [
     "write_round",
 ]
 
-LEFT_OUT = (PROOF, SHARPER, ADAPTIVE, GROWING, SCHEDULED, CHARGED, SHOWN)
-ROUND = saved_names(SCALAR, without=LEFT_OUT)
-EXPERTS = saved_names(EXPERT, without=LEFT_OUT)
+LEFT_OUT = (
+    layout.CERTIFICATE,
+    SHARP_CERTIFICATE,
+    ADAPTIVE,
+    GROWING,
+    SCHEDULED,
+    MOVEMENT_COST,
+    DISPLAY,
+)
+ROUND = tuple(saved_fields(SCALAR, without=LEFT_OUT))
+EXPERTS = tuple(saved_fields(EXPERT, without=LEFT_OUT))
 RECIPROCALS = ("inverse_step", "inverse_growth", "inverse_largest")
 """Sums of the certificate that are 1 / step size from the first round on if steps are constant."""
 CERTIFICATE = tuple(
     name
-    for name in saved_names(EXPERT)
-    if fields(EXPERT)[name].when == PROOF and name not in RECIPROCALS
+    for name, declared in saved_fields(EXPERT).items()
+    if declared.needed_by == layout.CERTIFICATE and name not in RECIPROCALS
 )
 _ROUND_PLACES = tuple(SCALAR._fields.index(name) for name in ROUND)
 _EXPERT_PLACES = tuple(EXPERT._fields.index(name) for name in EXPERTS)
 _RECIPROCAL_PLACES = tuple(EXPERT._fields.index(name) for name in RECIPROCALS)
 _CERTIFICATE_PLACES = tuple(EXPERT._fields.index(name) for name in CERTIFICATE)
+
+
+def round_range(name: str) -> Field:
+    """Range of a number that changes each round."""
+    return saved_fields(SCALAR)[name].field
+
+
+def expert_range(name: str) -> Field:
+    """Range of a number of an expert."""
+    return saved_fields(EXPERT)[name].field
 
 
 @inline

@@ -1,10 +1,10 @@
-"""The order of a round, loops over rows, and the kernels that Python calls to play rounds.
+"""The order of a round, the loop over rows, and the kernels that Python calls to play rounds.
 
-A kernel returns how many rounds it played. Fewer than it was given means that the next one would
-have overflowed; that round has changed nothing.
+A kernel returns how many rounds it played. If these are fewer than the rows it was given, the next
+row would have overflowed; that row has changed nothing.
 
 A row may be predicted before it is learned: the products of the prediction are then kept in the
-learner's scratch until the target arrives.
+learner's scalars until the target arrives.
 """
 
 from __future__ import annotations
@@ -13,461 +13,387 @@ import math
 from typing import Any
 
 from swordplay.compile import inline, kernel
-from swordplay.core.types import Matrix, Vector
-from swordplay.engine import (
-    ball,
-    certificate_sum,
-    explicit_points,
+from swordplay.core.types import Array, Matrix, Vector
+from swordplay.engine import ball, dual_sum, explicit_points
+from swordplay.engine.layout import (
+    EXPERT,
+    SCALAR,
+    SETTING,
+    VECTOR,
+    LearnerArrays,
+    RoundOutputs,
+    RowProducts,
+    SparseRows,
 )
-from swordplay.engine.ball import Entries
-from swordplay.engine.layout import EXPERT, SCALAR, SETTING, VECTOR, LearnerArrays, RowProducts
-from swordplay.engine.meta import judge, normalise_weights, update_trust, watch, weigh
-from swordplay.engine.scalar_functions import phi
-from swordplay.engine.step_sizes import fork_numbers, is_growing, track_distance, track_dual_norm
+from swordplay.engine.meta import (
+    learn_losses,
+    normalise_weights,
+    note_extremes,
+    update_trust,
+    update_weights,
+)
+from swordplay.engine.scalar_functions import loss_value
+from swordplay.engine.step_sizes import (
+    copy_fastest,
+    pool_too_slow,
+    track_distance,
+    track_dual_norm,
+)
 
-LARGEST_SQUARE = 1e150
-"""A squared gradient beyond this could overflow once steps multiply it.
+MAX_SQUARED_GRADIENT = 1e150
+"""A larger squared gradient could overflow when it is multiplied by steps."""
 
-Losses of that size are mistakes.
-"""
+# ------------------------------------------------------------------- a round
 
 
 def make_round(
-    measure: Any,
+    row_products: Any,
     predict: Any,
     move: Any,
-    fork: Any,
-    keep: Any,
+    copy_points: Any,
+    keep_row: Any,
     track_distance: Any = track_dual_norm,
-    lean: Any = certificate_sum.stay,
+    add_dual_sum: Any = dual_sum.no_op,
 ) -> Any:
-    """Return the round of one kind of points and features; its parts run in this order.
+    """Return the inline function of a round for one kind of points and rows.
 
     Parameters
     ----------
-    measure
-        ``(me, features) -> RowProducts``.
+    row_products
+        ``(learner, row) -> RowProducts``.
     predict
-        ``(me, products, features)`` -> the weighted sum of <a, x_i>, less the centre's.
+        ``(learner, products, row)``: sets the predictions of all experts, and returns their
+        weighted sum <a, x_t> less the prediction of the centre.
     move
-        ``(me, products, features, target)`` -> the smallest scale: both steps of every expert.
-    fork
-        The same arguments: points for experts that have just joined.
-    keep
-        ``(me, products, features, smallest scale)``: make these features the last ones.
+        ``(learner, products, row, target)``: takes both steps of every expert, and returns the
+        smallest scale.
+    copy_points
+        With the same arguments: copies points for two experts that have just joined.
+    keep_row
+        ``(learner, products, row, smallest scale)``: makes the row the last row.
     track_distance
-        ``(me)``: how far experts have been.
-    lean
-        ``(me, smallest scale)``: what the certificate keeps of the move, where it keeps vectors.
+        ``(learner)``: tracks largest distances from the centre for the certificate.
+    add_dual_sum
+        ``(learner, smallest scale)``: adds the round to the dual sum where it is kept.
     """
 
     @inline
-    def play_round(me: LearnerArrays, features: Any, target: float) -> tuple[bool, float, float]:
-        """Whether the round was played, its prediction and its loss."""
-        live, config = me.scalars, me.settings
-        of = measure(me, features)
-        if overflows(me, of, target):
+    def play_round(learner: LearnerArrays, row: Any, target: float) -> tuple[bool, float, float]:
+        """Play a round; return whether it was played, the prediction and its loss."""
+        scalars, settings = learner.scalars, learner.settings
+        products = row_products(learner, row)
+        if overflows(learner, products, target):
             return False, math.nan, math.nan
-        centered = predict(me, of, features)
-        prediction = centered + of.offset
-        loss = live[SCALAR.loss_weight] * phi(
-            int(config[SETTING.loss]), config[SETTING.threshold], prediction, target
+        centered = predict(learner, products, row)  # <a, x_t - c>
+        prediction = centered + products.offset
+        loss = scalars[SCALAR.loss_weight] * loss_value(
+            int(settings[SETTING.loss]), settings[SETTING.threshold], prediction, target
         )
-        h = judge(me, of, centered, target)
-        update_trust(live, config, of, h)  # early: its exponential then overlaps with the moves
-        smallest = move(me, of, features, target)
-        live[SCALAR.rounds] += 1.0
-        while is_growing(live, config):
-            fork_numbers(me.experts, live, config)
-            fork(me, of, features, target)
-        weigh(me, of, target)
-        watch(live, of)
-        live[SCALAR.has_prediction] = 0.0
-        keep(me, of, features, smallest)
-        track_distance(me)  # after norms that had shrunk were measured
-        lean(me, smallest)
+        slope = learn_losses(learner, products, centered, target)  # g_t = slope a
+        # Before the steps: its exponential then overlaps with their arithmetic.
+        update_trust(learner, products, slope)
+        smallest_scale = move(learner, products, row, target)  # xhat_{t+1} and x_{t+1}
+        scalars[SCALAR.rounds] += 1.0
+        while pool_too_slow(scalars, settings):
+            copy_fastest(learner)
+            copy_points(learner, products, row, target)
+        update_weights(learner, products, target)  # p_{t+1}
+        note_extremes(scalars, products)
+        scalars[SCALAR.has_prediction] = 0.0
+        keep_row(learner, products, row, smallest_scale)
+        track_distance(learner)  # after keep_row: it may compute the norms again
+        add_dual_sum(learner, smallest_scale)
         return True, prediction, loss
 
     return play_round
 
 
 @inline
-def overflows(me: LearnerArrays, of: RowProducts, target: float) -> bool:
+def overflows(learner: LearnerArrays, products: RowProducts, target: float) -> bool:
     """Whether the squared gradient of an expert could overflow double precision, or is NaN."""
-    reach = (
-        abs(target) + abs(of.offset) + me.settings[SETTING.domain_size] * math.sqrt(of.squared_norm)
+    squared_norm = products.squared_norm
+    max_prediction = learner.settings[SETTING.domain_size] * math.sqrt(squared_norm)
+    max_slope = learner.scalars[SCALAR.loss_weight] * (
+        abs(target) + abs(products.offset) + max_prediction
     )
-    gradient = me.scalars[SCALAR.loss_weight] * reach
     return not (
-        gradient * gradient * of.squared_norm < LARGEST_SQUARE and of.squared_norm < LARGEST_SQUARE
+        max_slope * max_slope * squared_norm < MAX_SQUARED_GRADIENT
+        and squared_norm < MAX_SQUARED_GRADIENT
     )
 
 
+# ------------------------------------------------------------------- a prediction before its round
+
+
 @inline
-def follow(live: Vector, config: Vector, schedule: Matrix, t: int) -> None:
-    """Take weight, threshold and domain size of a round from the schedule, if there is one."""
+def keep_products(
+    learner: LearnerArrays, products: RowProducts, prediction: float, row: Vector
+) -> None:
+    """Keep what a prediction has computed for the round that learns the same row."""
+    scalars, predicted_row = learner.scalars, learner.vectors[VECTOR.predicted_row]
+    scalars[SCALAR.squared_norm] = products.squared_norm
+    scalars[SCALAR.dot_last] = products.dot_last
+    scalars[SCALAR.dot_change] = products.dot_change
+    scalars[SCALAR.squared_change] = products.squared_change
+    scalars[SCALAR.offset] = products.offset
+    scalars[SCALAR.prediction] = prediction
+    for j in range(len(row)):
+        predicted_row[j] = row[j]
+    scalars[SCALAR.has_prediction] = 1.0
+
+
+@inline
+def kept_row_products(learner: LearnerArrays, row: Vector) -> RowProducts:
+    """Products that the prediction of the same row has kept, or new ones."""
+    scalars, predicted_row = learner.scalars, learner.vectors[VECTOR.predicted_row]
+    is_same = scalars[SCALAR.has_prediction] == 1.0
+    for j in range(len(row)):
+        is_same = is_same and predicted_row[j] == row[j]
+    scalars[SCALAR.has_prediction] = 1.0 if is_same else 0.0
+    if is_same:
+        return RowProducts(
+            scalars[SCALAR.squared_norm],
+            scalars[SCALAR.last_squared_norm],
+            scalars[SCALAR.dot_last],
+            scalars[SCALAR.dot_change],
+            scalars[SCALAR.squared_change],
+            scalars[SCALAR.offset],
+        )
+    return ball.row_products(learner, row)
+
+
+@inline
+def kept_prediction(learner: LearnerArrays, products: RowProducts, row: Vector) -> float:
+    """The prediction of the same row that was kept, or a new one."""
+    if learner.scalars[SCALAR.has_prediction] == 1.0:
+        return float(learner.scalars[SCALAR.prediction])
+    return float(ball.predict(learner, products, row))
+
+
+# ------------------------------------------------------------------- the loop over rows
+
+
+@inline
+def apply_schedule(learner: LearnerArrays, schedule: Matrix, t: int) -> None:
+    """Set weight, threshold and domain size of round t, if the schedule has a row for it."""
     if t < len(schedule):
-        live[SCALAR.loss_weight] = schedule[t, 0]
-        config[SETTING.threshold] = schedule[t, 1]
-        if config[SETTING.domain_size] != schedule[t, 2]:
-            live[SCALAR.steps_ready] = 0.0
-        config[SETTING.domain_size] = schedule[t, 2]
-        config[SETTING.diameter] = config[SETTING.diameter_per_size] * schedule[t, 2]
+        scalars, settings = learner.scalars, learner.settings
+        weight, threshold, size = schedule[t, 0], schedule[t, 1], schedule[t, 2]
+        scalars[SCALAR.loss_weight] = weight
+        settings[SETTING.threshold] = threshold
+        if settings[SETTING.domain_size] != size:
+            scalars[SCALAR.steps_ready] = 0.0
+        settings[SETTING.domain_size] = size
+        settings[SETTING.diameter] = settings[SETTING.diameter_per_size] * size
 
 
 @inline
-def write_weights(me: LearnerArrays, weights: Matrix, t: int) -> None:
-    """Keep the weights of a round if there is room for them.
+def load_deferred(learner: LearnerArrays, deferred: Matrix, t: int) -> None:
+    """Set how many rounds ago row t was predicted, and the predictions of that round.
 
-    What is not an expert yet stays at 0.
+    A row of ``deferred`` holds the number of rounds (0 for a row predicted now), the prediction of
+    the decision, and those of all experts. There may be fewer rows than rounds.
     """
-    if t < len(weights):
-        normalise_weights(me)
-        for i in range(int(me.scalars[SCALAR.expert_count])):
-            weights[t, i] = me.experts[EXPERT.weight, i]
+    if t < len(deferred) and deferred[t, 0] > 0.0:
+        scalars, predictions = learner.scalars, learner.experts[EXPERT.deferred_prediction]
+        scalars[SCALAR.rounds_late] = deferred[t, 0]
+        scalars[SCALAR.deferred_prediction] = deferred[t, 1]
+        for i in range(len(predictions)):  # the padding is copies of the last expert
+            predictions[i] = deferred[t, min(2 + i, deferred.shape[1] - 1)]
 
 
-def make_rows(decide: Any, play_round: Any) -> Any:
-    """Dense rows in their order; ``decide(me, decision)`` writes what would be decided next."""
+@inline
+def write_weights(learner: LearnerArrays, weights: Matrix, t: int) -> None:
+    """Write the weights of the next round into row t; columns of no expert yet stay 0."""
+    normalise_weights(learner)
+    for i in range(int(learner.scalars[SCALAR.expert_count])):
+        weights[t, i] = learner.experts[EXPERT.weight, i]
+
+
+def of_dense(play_round: Any) -> Any:
+    """Return the inline function of the round of row t of a matrix."""
+
+    @inline
+    def play_row(
+        learner: LearnerArrays, rows: Matrix, t: int, target: float
+    ) -> tuple[bool, float, float]:
+        """Play the round of row t."""
+        return play_round(learner, rows[t], target)  # type: ignore[no-any-return]
+
+    return play_row
+
+
+def of_sparse(play_round: Any) -> Any:
+    """Return the inline function of the round of row t of a sparse matrix."""
+
+    @inline
+    def play_row(
+        learner: LearnerArrays, rows: SparseRows, t: int, target: float
+    ) -> tuple[bool, float, float]:
+        """Play the round of row t."""
+        values, indices, starts = rows.values, rows.indices, rows.starts
+        last_indices = rows.last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
+        first, stop = starts[t], starts[t + 1]
+        row = ball.SparseRow(values[first:stop], indices[first:stop], last_indices)
+        return play_round(learner, row, target)  # type: ignore[no-any-return]
+
+    return play_row
+
+
+def make_rows(play_row: Any, decide: Any = ball.decide) -> Any:
+    """Return the inline function of the loop over rows, each predicted before it is learned.
+
+    Parameters
+    ----------
+    play_row
+        Result of :func:`of_dense` or :func:`of_sparse`.
+    decide
+        ``(learner, decision)``: writes the decision of the next round.
+    """
 
     @inline
     def play_rows(
-        me: LearnerArrays,
-        features: Matrix,
+        learner: LearnerArrays,
+        rows: Any,
         targets: Vector,
         schedule: Matrix,
-        predictions: Vector,
-        losses: Vector,
-        decisions: Matrix,
-        weights: Matrix,
+        deferred: Matrix,
+        outputs: RoundOutputs,
     ) -> int:
-        """How many were played.
-
-        ``decisions`` and ``weights`` are filled as far as they have rows.
-        """
+        """Play rows in their order; return how many were played."""
+        scalars = learner.scalars
+        predictions, losses, decisions, weights = outputs
         for t in range(len(targets)):
             if t < len(decisions):
-                decide(me, decisions[t])
-            write_weights(me, weights, t)
-            follow(me.scalars, me.settings, schedule, t)
-            played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
-            if not played:
-                normalise_weights(me)
+                decide(learner, decisions[t])
+            if t < len(weights):
+                write_weights(learner, weights, t)
+            old_weight = scalars[SCALAR.loss_weight]
+            apply_schedule(learner, schedule, t)
+            load_deferred(learner, deferred, t)
+            was_played, prediction, loss = play_row(learner, rows, t, targets[t])
+            if not was_played:
+                scalars[SCALAR.loss_weight], scalars[SCALAR.rounds_late] = old_weight, 0.0
+                normalise_weights(learner)
                 return t
-        normalise_weights(me)
+            predictions[t] = prediction
+            if t < len(losses):
+                losses[t] = loss
+        normalise_weights(learner)
         return len(targets)
 
     return play_rows
 
 
-def make_sparse_rows(play_round: Any) -> Any:
-    """Sparse rows on a ball in their order: the cost is in proportion to their non-zeros."""
-
-    @inline
-    def play_sparse_rows(
-        me: LearnerArrays,
-        values: Vector,
-        indices: Any,
-        starts: Any,
-        last_indices: Any,
-        targets: Vector,
-        schedule: Matrix,
-        predictions: Vector,
-        losses: Vector,
-        decisions: Matrix,
-        weights: Matrix,
-    ) -> int:
-        """How many were played.
-
-        ``last_indices`` says where the features of the round before lie.
-        """
-        for t in range(len(targets)):
-            if t < len(decisions):
-                ball.decide(me, decisions[t])
-            write_weights(me, weights, t)
-            follow(me.scalars, me.settings, schedule, t)
-            before = last_indices if t == 0 else indices[starts[t - 1] : starts[t]]
-            row = Entries(
-                values[starts[t] : starts[t + 1]], indices[starts[t] : starts[t + 1]], before
-            )
-            played, predictions[t], losses[t] = play_round(me, row, targets[t])
-            if not played:
-                normalise_weights(me)
-                return t
-        normalise_weights(me)
-        return len(targets)
-
-    return play_sparse_rows
-
-
-def make_single(play_round: Any) -> Any:
-    """One row whose prediction may have been asked for before."""
-
-    @inline
-    def play_single(me: LearnerArrays, features: Vector, target: float) -> float:
-        """The loss; NaN if the row would overflow, and then nothing has changed."""
-        played, _, loss = play_round(me, features, target)
-        normalise_weights(me)
-        if not played:
-            me.scalars[SCALAR.has_prediction] = 0.0
-        return float(loss)
-
-    return play_single
-
-
-def make_stream(play_round: Any) -> Any:
-    """Dense rows of one learner of a fleet."""
-
-    @inline
-    def play_stream(
-        me: LearnerArrays, features: Matrix, targets: Vector, predictions: Vector, losses: Vector
-    ) -> int:
-        """How many were played."""
-        for t in range(len(targets)):
-            played, predictions[t], losses[t] = play_round(me, features[t], targets[t])
-            if not played:
-                normalise_weights(me)
-                return t
-        normalise_weights(me)
-        return len(targets)
-
-    return play_stream
-
-
-@inline
-def prepare_row(me: LearnerArrays, of: RowProducts, prediction: float, features: Vector) -> None:
-    """Leave what a prediction has computed for the round that will learn the same features."""
-    live, under_way = me.scalars, me.vectors[VECTOR.predicted_row]
-    (
-        live[SCALAR.squared_norm],
-        live[SCALAR.dot_last],
-        live[SCALAR.dot_change],
-        live[SCALAR.squared_change],
-    ) = (
-        of.squared_norm,
-        of.dot_last,
-        of.dot_change,
-        of.squared_change,
-    )
-    live[SCALAR.offset], live[SCALAR.prediction] = of.offset, prediction
-    for j in range(len(features)):
-        under_way[j] = features[j]
-    live[SCALAR.has_prediction] = 1.0
-
-
-@inline
-def check_prepared(me: LearnerArrays, features: Vector) -> None:
-    """Forget what was prepared, unless it was for these features."""
-    under_way = me.vectors[VECTOR.predicted_row]
-    same = me.scalars[SCALAR.has_prediction] == 1.0
-    for j in range(len(features)):
-        same = same and under_way[j] == features[j]
-    me.scalars[SCALAR.has_prediction] = 1.0 if same else 0.0
-
-
-@inline
-def measure_prepared(me: LearnerArrays, features: Vector) -> RowProducts:
-    """The products that were prepared, or new ones."""
-    check_prepared(me, features)
-    live = me.scalars
-    if live[SCALAR.has_prediction] == 1.0:
-        return RowProducts(
-            live[SCALAR.squared_norm],
-            live[SCALAR.last_squared_norm],
-            live[SCALAR.dot_last],
-            live[SCALAR.dot_change],
-            live[SCALAR.squared_change],
-            live[SCALAR.offset],
-        )
-    return ball.measure(me, features)
-
-
-@inline
-def predict_prepared(me: LearnerArrays, of: RowProducts, features: Vector) -> float:
-    """The prediction that was prepared, or a new one."""
-    if me.scalars[SCALAR.has_prediction] == 1.0:
-        return float(me.scalars[SCALAR.prediction])
-    return float(ball.predict(me, of, features))
-
-
-_BALL: dict[str, Any] = {
-    "move": ball.move,
-    "fork": ball.fork,
-    "lean": certificate_sum.lean,
-}
-dense_round = make_round(ball.measure, ball.predict, keep=ball.keep, **_BALL)
-sparse_round = make_round(ball.measure_sparse, ball.predict_sparse, keep=ball.keep_sparse, **_BALL)
+dense_round = make_round(
+    ball.row_products,
+    ball.predict,
+    ball.move,
+    ball.copy_points,
+    ball.keep_row,
+    add_dual_sum=dual_sum.add_dual_sum,
+)
+sparse_round = make_round(
+    ball.sparse_row_products,
+    ball.predict_sparse,
+    ball.move,
+    ball.copy_points,
+    ball.keep_sparse_row,
+    add_dual_sum=dual_sum.add_dual_sum,
+)
+predicted_round = make_round(
+    kept_row_products,
+    kept_prediction,
+    ball.move,
+    ball.copy_points,
+    ball.keep_row,
+    add_dual_sum=dual_sum.add_dual_sum,
+)
 points_round = make_round(
-    ball.measure,
+    ball.row_products,
     explicit_points.predict,
     explicit_points.move,
-    explicit_points.fork,
-    explicit_points.keep,
+    explicit_points.copy_points,
+    explicit_points.keep_row,
     track_distance=track_distance,
 )
-foreseen_round = make_round(measure_prepared, predict_prepared, keep=ball.keep, **_BALL)
 
-dense_rows, points_rows = (
-    make_rows(ball.decide, dense_round),
-    make_rows(explicit_points.decide, points_round),
-)
-sparse_rows, single, stream = (
-    make_sparse_rows(sparse_round),
-    make_single(foreseen_round),
-    make_stream(dense_round),
-)
-
-
-@inline
-def hear(me: LearnerArrays, asked: Matrix, t: int) -> None:
-    """Set how many rounds ago a late row was predicted, and what was predicted then.
-
-    A row of ``asked`` holds the rounds (0 for a row that is not late), the prediction of the
-    decision, and those of all experts.
-    """
-    if t < len(asked) and asked[t, 0] > 0.0:
-        experts = asked.shape[1] - 2
-        me.scalars[SCALAR.rounds_late], me.scalars[SCALAR.deferred_prediction] = (
-            asked[t, 0],
-            asked[t, 1],
-        )
-        for i in range(me.experts.shape[1]):  # padded columns are copies of the last expert
-            me.experts[EXPERT.deferred_prediction, i] = asked[t, 2 + min(i, experts - 1)]
+dense_rows = make_rows(of_dense(dense_round))
+sparse_rows = make_rows(of_sparse(sparse_round))
+points_rows = make_rows(of_dense(points_round), explicit_points.decide)
 
 
 @inline
 def play_planned(
-    me: LearnerArrays,
-    features: Matrix,
+    learner: LearnerArrays,
+    rows: Matrix,
     targets: Vector,
     schedule: Matrix,
-    asked: Matrix,
+    deferred: Matrix,
     predictions: Vector,
 ) -> int:
-    """Dense rows on a ball whose rounds are all planned; only the predictions are kept."""
-    for t in range(len(targets)):
-        weight = me.scalars[SCALAR.loss_weight]
-        follow(me.scalars, me.settings, schedule, t)
-        hear(me, asked, t)
-        played, predictions[t], _ = dense_round(me, features[t], targets[t])
-        if not played:
-            me.scalars[SCALAR.loss_weight], me.scalars[SCALAR.rounds_late] = weight, 0.0
-            normalise_weights(me)
-            return t
-    normalise_weights(me)
-    return len(targets)
+    """Play dense rows on a ball, of which only the predictions are kept; return how many."""
+    outputs = RoundOutputs(predictions, predictions[:0], rows[:0], rows[:0])
+    return int(dense_rows(learner, rows, targets, schedule, deferred, outputs))
+
+
+# ------------------------------------------------------------------- kernels
 
 
 @kernel
 def play_dense(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    features: Matrix,
-    targets: Vector,
-    schedule: Matrix,
-    predictions: Vector,
-    losses: Vector,
-    decisions: Matrix,
-    weights: Matrix,
+    learner: LearnerArrays, rows: Matrix, targets: Vector, schedule: Matrix, outputs: RoundOutputs
 ) -> int:
-    """Dense rows on a ball. ``decisions`` and ``weights`` are filled as far as they have rows."""
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
+    """Play dense rows on a ball."""
+    return int(dense_rows(learner, rows, targets, schedule, rows[:0], outputs))
 
 
 @kernel
 def play_sparse(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    values: Vector,
-    indices: Any,
-    starts: Any,
-    last_indices: Any,
+    learner: LearnerArrays,
+    rows: SparseRows,
     targets: Vector,
     schedule: Matrix,
-    predictions: Vector,
-    losses: Vector,
-    decisions: Matrix,
-    weights: Matrix,
+    outputs: RoundOutputs,
 ) -> int:
-    """Sparse rows on a ball: cost in proportion to their non-zeros.
-
-    ``last_indices`` says where the last features lie.
-    """
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    rows = values, indices, starts, last_indices, targets
-    return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
+    """Play sparse rows on a ball, in time proportional to their non-zero entries."""
+    return int(sparse_rows(learner, rows, targets, schedule, schedule[:0], outputs))
 
 
 @kernel
 def play_points(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    features: Matrix,
-    targets: Vector,
-    schedule: Matrix,
-    predictions: Vector,
-    losses: Vector,
-    decisions: Matrix,
-    weights: Matrix,
+    learner: LearnerArrays, rows: Matrix, targets: Vector, schedule: Matrix, outputs: RoundOutputs
 ) -> int:
-    """Dense rows on a simplex or a box."""
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    return int(
-        points_rows(me, features, targets, schedule, predictions, losses, decisions, weights)
-    )
+    """Play dense rows on a simplex or a box."""
+    return int(points_rows(learner, rows, targets, schedule, rows[:0], outputs))
 
 
 @kernel
-def predict_one(
-    coords: Matrix, numbers: Matrix, vectors: Matrix, live: Vector, config: Vector, features: Vector
-) -> float:
-    """The prediction for a row on a ball; what it computed waits for ``learn_one``."""
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    of = ball.measure(me, features)
-    if not of.squared_norm < math.inf:
-        live[SCALAR.has_prediction] = 0.0
+def predict_one(learner: LearnerArrays, row: Vector) -> float:
+    """Predict a row on a ball, and keep its products for ``learn_one``; NaN if it overflows."""
+    products = ball.row_products(learner, row)
+    if not products.squared_norm < math.inf:
+        learner.scalars[SCALAR.has_prediction] = 0.0
         return math.nan
-    centered = ball.predict(me, of, features)
-    prepare_row(me, of, centered, features)
-    return float(centered + of.offset)
+    centered = ball.predict(learner, products, row)
+    keep_products(learner, products, centered, row)
+    return float(centered + products.offset)
 
 
 @kernel
-def learn_one(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    features: Vector,
-    target: float,
-) -> float:
-    """One round on a ball; NaN if the row would overflow, and then nothing has changed.
-
-    Returns the loss.
-    """
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    return float(single(me, features, target))
+def learn_one(learner: LearnerArrays, row: Vector, target: float) -> float:
+    """Play one round on a ball; return its loss, or NaN, with nothing changed, if it overflows."""
+    was_played, _, loss = predicted_round(learner, row, target)
+    normalise_weights(learner)
+    if not was_played:
+        learner.scalars[SCALAR.has_prediction] = 0.0
+    return float(loss)
 
 
 @kernel
-def play_fleet(
-    coords: Any,
-    numbers: Any,
-    vectors: Any,
-    lives: Matrix,
-    config: Vector,
-    features: Any,
+def play_each(
+    learners: LearnerArrays,
+    rows: Array,
     targets: Matrix,
     predictions: Matrix,
     losses: Matrix,
@@ -475,10 +401,24 @@ def play_fleet(
     first: int,
     stop: int,
 ) -> None:
-    """Learners ``first`` to ``stop`` of a fleet, each on its own rows, on a ball.
+    """Let learners ``first`` to ``stop`` on a ball play dense rows of their own.
 
-    ``played`` counts their rounds.
+    ``played`` receives the number of rounds of each learner.
     """
     for k in range(first, stop):
-        me = LearnerArrays(coords[k], numbers[k], vectors[k], lives[k], config)
-        played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])
+        learner = learner_at(learners, k)
+        none = rows[k][:0]
+        outputs = RoundOutputs(predictions[k], losses[k], none, none)
+        played[k] = dense_rows(learner, rows[k], targets[k], none, none, outputs)
+
+
+@inline
+def learner_at(learners: LearnerArrays, k: int) -> LearnerArrays:
+    """Arrays of learner k of a stack."""
+    return LearnerArrays(
+        learners.coordinates[k],
+        learners.experts[k],
+        learners.vectors[k],
+        learners.scalars[k],
+        learners.settings[k],
+    )

@@ -1,4 +1,9 @@
-"""Losses, their derivatives, exp and log of single numbers; sums and extremes over experts."""
+"""Losses, their derivatives, exp and log of single numbers; sums and extremes over experts.
+
+Functions of single numbers are called within loops over experts, which LLVM turns into vector
+instructions. They therefore choose between numbers where other code would branch, and ``exp`` and
+``log`` are polynomials: calls of the C library are not vectorised.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,17 @@ from swordplay.compile import (
     inline,
     inline_ordered,
     larger,
+    named_rows,
     smaller,
 )
-from swordplay.core.types import Matrix, Vector
-from swordplay.engine.layout import BLOCK, HUBER, PINBALL, SQUARED
+from swordplay.engine.layout import (
+    BLOCK,
+    HUBER,
+    PINBALL,
+    SQUARED,
+    ExpertRows,
+    LearnerArrays,
+)
 
 # 1.5 * 2^52: adding it rounds to a whole number and leaves that in the low bits
 SHIFTER = 6755399441055744.0
@@ -27,7 +39,7 @@ SMALLEST_EXPONENT = -500.0
 
 
 @inline
-def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
+def loss_value(loss: int, threshold: float, prediction: float, target: float) -> float:
     """φ(z, y) of ``losses.SquaredLoss``, ``HuberLoss``, ``PinballLoss`` or ``LogisticLoss``.
 
     ``threshold`` is that of the Huber loss, or the level of the pinball loss.
@@ -41,13 +53,13 @@ def phi(loss: int, threshold: float, prediction: float, target: float) -> float:
     if loss == PINBALL:
         return max(-threshold * residual, (1.0 - threshold) * residual)
     margin = (2.0 * target - 1.0) * prediction
-    # log(1 + exp(-m)) without overflow: the larger exponent is taken out first.
+    # log(1 + exp(-m)) without overflow: for m < 0 it is -m + log(1 + exp(m)).
     return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
 
 
 @inline
-def level(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """φ(z, y) of every loss but the squared one, in a form that vectorizes."""
+def loss_value_in_loop(loss: int, threshold: float, prediction: float, target: float) -> float:
+    """φ(z, y) of every loss but the squared one, for loops over experts."""
     residual = prediction - target
     if loss == HUBER:
         clipped = min(max(residual, -threshold), threshold)
@@ -55,12 +67,12 @@ def level(loss: int, threshold: float, prediction: float, target: float) -> floa
     if loss == PINBALL:
         return max((1.0 - threshold) * residual, -threshold * residual)
     margin = (2.0 * target - 1.0) * prediction
-    return max(-margin, 0.0) + log1p(fading(-abs(margin)))
+    return max(-margin, 0.0) + log1p(exp_negative(-abs(margin)))
 
 
 @inline
-def slope(loss: int, threshold: float, prediction: float, target: float) -> float:
-    """Derivative of φ in the prediction."""
+def loss_slope(loss: int, threshold: float, prediction: float, target: float) -> float:
+    """Derivative of φ(z, y) in the prediction z."""
     residual = prediction - target
     if loss == SQUARED:
         return residual
@@ -68,30 +80,30 @@ def slope(loss: int, threshold: float, prediction: float, target: float) -> floa
         return min(max(residual, -threshold), threshold)
     if loss == PINBALL:
         return (1.0 - threshold if residual > 0.0 else 0.0) - (threshold if residual < 0.0 else 0.0)
-    # -s / (1 + exp(m)); for m > 0 written with exp(-m), so that it fades to 0 instead of
-    # overflowing.
+    # -s / (1 + exp(m)) with s = 2 y - 1 and m = s z. For m > 0 it is written with exp(-m), which
+    # does not overflow: -s exp(-m) / (1 + exp(-m)).
     sign = 2.0 * target - 1.0
     margin = sign * prediction
-    small = fading(-abs(margin))
+    small = exp_negative(-abs(margin))
     return -sign * (small if margin > 0.0 else 1.0) / (1.0 + small)
 
 
 @inline
 def curvature(loss: int) -> float:
-    """The largest second derivative of φ in the prediction; 0 for the pinball loss."""
+    """Largest second derivative of φ in the prediction; 0 for the pinball loss."""
     if loss == PINBALL:
         return 0.0
     return 1.0 if loss in (SQUARED, HUBER) else 0.25
 
 
 @inline_ordered
-def fading(exponent: float) -> float:
-    """exp of a number that is not positive, to the last bit or two, for vector instructions.
+def exp_negative(exponent: float) -> float:
+    """exp of a number that is not positive, to the last bit or two, for loops over experts.
 
     exp(x) = 2^k exp(r) with k = round(x / ln 2) and |r| <= ln(2)/2, where a Taylor polynomial of
     degree 13 is exact to rounding. 2^k is written straight into the exponent bits. Below -500 the
-    answer stays at exp(-500), about 1e-217: its product with a short step is still a normal
-    number. Subnormal numbers cost a sixth of a round of Sword++ (Intel Emerald Rapids).
+    result stays at exp(-500), about 1e-217, whose product with a short step is still a normal
+    number: subnormal numbers cost a sixth of a round of Sword++ (Intel Emerald Rapids).
     """
     x = max(exponent, SMALLEST_EXPONENT)
     shifted = x * LOG2_E + SHIFTER
@@ -127,24 +139,34 @@ def log1p(small: float) -> float:
     return 2.0 * u * (a + v4 * (b + v4 * (c + v4 * (d + v4 * (1.0 / 33.0)))))
 
 
+# ------------------------------------------------------------------- loops over experts
+
+
 @inline
-def columns_of(numbers: Matrix) -> int:
-    """Number of columns of a loop over experts, written so that they are seen to fill blocks."""
-    return int(BLOCK * (numbers.shape[1] // BLOCK))
+def expert_rows(learner: LearnerArrays) -> ExpertRows:
+    """Rows of ``learner.experts`` by name; they can be indexed and nothing else."""
+    rows: ExpertRows = named_rows(ExpertRows, learner.experts)
+    return rows
+
+
+@inline
+def columns_of(learner: LearnerArrays) -> int:
+    """Number of columns C, written so that LLVM sees that it is a multiple of BLOCK."""
+    return int(BLOCK * (learner.experts.shape[1] // BLOCK))
 
 
 @expert_loop
-def least(n: int, values: Vector) -> float:
-    """The least of whole blocks of values."""
-    fewest = math.inf
+def minimum(n: int, row: Any) -> float:
+    """Least of the first n entries."""
+    least = math.inf
     for i in range(n):
-        fewest = smaller(fewest, values[i])
-    return float(fewest)
+        least = smaller(least, row[i])
+    return float(least)
 
 
 @expert_loop
-def dot(n: int, left: Vector, right: Vector) -> float:
-    """<left, right>."""
+def dot(n: int, left: Any, right: Any) -> float:
+    """Sum of left_i right_i over the first n entries."""
     total = 0.0
     for i in range(n):
         total += left[i] * right[i]
@@ -152,14 +174,14 @@ def dot(n: int, left: Vector, right: Vector) -> float:
 
 
 @expert_loop
-def add_scaled(columns: int, total: Any, more: Any, factor: float) -> None:
-    """total += factor * more."""
-    for i in range(columns):
+def add_scaled(n: int, total: Any, more: Any, factor: float) -> None:
+    """total += factor * more, for the first n entries."""
+    for i in range(n):
         total[i] += factor * more[i]
 
 
 @expert_loop
-def keep_larger(n: int, values: Vector, largest_so_far: Vector) -> None:
-    """The larger of two numbers, one by one."""
+def track_maximum(n: int, values: Any, largest_so_far: Any) -> None:
+    """largest_so_far = maximum(largest_so_far, values), for the first n entries."""
     for i in range(n):
         largest_so_far[i] = larger(largest_so_far[i], values[i])

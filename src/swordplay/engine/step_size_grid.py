@@ -1,7 +1,8 @@
-"""Plain gradient descent at many step sizes at once, to choose from in hindsight.
+"""Plain gradient descent with many step sizes at once, to choose the best of them in hindsight.
 
-Each step is divided by the smoothness of its row, so that no step size up to 1 overshoots. Scores
-of several classes are learned side by side, one point per class and step size.
+The step of a row is its step size divided by the smoothness of the row's loss, so that no step size
+up to 1 overshoots. The scores of several classes are learned side by side, with one point for each
+class and step size.
 """
 
 from __future__ import annotations
@@ -11,18 +12,95 @@ from typing import Any
 from swordplay.compile import expert_loop, inline, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.layout import HUBER, LOGISTIC
-from swordplay.engine.scalar_functions import add_scaled, slope
+from swordplay.engine.scalar_functions import add_scaled, loss_slope
 
 SMALLEST_NORM = 1e-12
-"""Rows shorter than this carry nothing to learn from."""
+"""Squared norms of rows are at least this as divisors."""
+
+
+@kernel
+def learn_numbers(
+    rows: Matrix,
+    squared_norms: Vector,
+    targets: Vector,
+    thresholds: Vector,
+    step_sizes: Vector,
+    points: Any,
+    scores: Matrix,
+    losses: Matrix,
+    rows_in_first: int,
+    rows_per_sum: int,
+) -> None:
+    """Predict and learn rows of a regression with S step sizes, S a multiple of 8.
+
+    Parameters
+    ----------
+    rows, squared_norms, targets
+        T rows, their squared norms, and their targets.
+    thresholds
+        Of the Huber loss, one for each row.
+    step_sizes
+        Shape ``(S,)``.
+    points
+        Coefficients, shape ``(1, d, S)``.
+    scores
+        Scratch, shape ``(1, S)``.
+    losses
+        Sums of squared errors over consecutive rows, to which those of the rows are added, shape
+        ``(n, S)``.
+    rows_in_first
+        Rows that the first sum has already.
+    rows_per_sum
+        Rows after which the next sum begins.
+    """
+    place, left = 0, rows_per_sum - rows_in_first
+    for t in range(len(rows)):
+        if left == 0:
+            place, left = place + 1, rows_per_sum
+        left -= 1
+        score(points, rows[t], scores)
+        add_squared_errors(scores[0], targets[t], losses[place])
+        factor = 1.0 / max(squared_norms[t], SMALLEST_NORM)
+        scores_to_steps(HUBER, thresholds[t], targets[t], step_sizes, factor, scores[0])
+        move(points, rows[t], scores)
+
+
+@kernel
+def learn_labels(
+    rows: Matrix,
+    squared_norms: Vector,
+    labels: Vector,
+    step_sizes: Vector,
+    points: Any,
+    scores: Matrix,
+    losses: Matrix,
+    rows_in_first: int,
+    rows_per_sum: int,
+) -> None:
+    """Predict and learn rows of a classification with S step sizes; mistakes are added to losses.
+
+    ``labels`` are 0 to K - 1. ``points`` has shape ``(K, d, S)``, or ``(1, d, S)`` if one score
+    distinguishes label 1 from label 0. The other parameters are those of :func:`learn_numbers`.
+    """
+    classes, place, left = scores.shape[0], 0, rows_per_sum - rows_in_first
+    for t in range(len(rows)):
+        if left == 0:
+            place, left = place + 1, rows_per_sum
+        left -= 1
+        score(points, rows[t], scores)
+        for s in range(len(step_sizes)):
+            losses[place, s] += 1.0 if best_class(scores, s) != labels[t] else 0.0
+        # The logistic loss of a row has smoothness |row|^2 / 4.
+        factor = 4.0 / max(squared_norms[t], SMALLEST_NORM)
+        for k in range(classes):
+            target = 1.0 if labels[t] == (1.0 if classes == 1 else k) else 0.0
+            scores_to_steps(LOGISTIC, 1.0, target, step_sizes, factor, scores[k])
+        move(points, rows[t], scores)
 
 
 @inline
-def look(points: Any, row: Vector, scores: Matrix) -> None:
-    """<row, x> of every class and rung.
-
-    ``points`` has shape ``(K, d, S)``, ``scores`` ``(K, S)``.
-    """
+def score(points: Any, row: Vector, scores: Matrix) -> None:
+    """scores[k, s] = <row, x_{k,s}> for every class k and step size s."""
     for k in range(scores.shape[0]):
         scores[k] = 0.0
         for j in range(len(row)):
@@ -30,41 +108,33 @@ def look(points: Any, row: Vector, scores: Matrix) -> None:
 
 
 @inline
-def move(points: Any, row: Vector, slopes: Matrix) -> None:
-    """Every point goes down its slope along the row, x <- x - slope * row."""
-    for k in range(slopes.shape[0]):
+def move(points: Any, row: Vector, steps: Matrix) -> None:
+    """x_{k,s} -= steps[k, s] * row."""
+    for k in range(steps.shape[0]):
         for j in range(len(row)):
-            add_scaled(slopes.shape[1], points[k, j], slopes[k], -row[j])
+            add_scaled(steps.shape[1], points[k, j], steps[k], -row[j])
 
 
 @expert_loop
-def judge_values(rungs: int, scores: Vector, target: float, losses: Vector) -> None:
-    """Add the squared errors of all rungs."""
-    for s in range(rungs):
+def add_squared_errors(scores: Vector, target: float, losses: Vector) -> None:
+    """losses += (scores - target)^2."""
+    for s in range(len(scores)):
         losses[s] += (scores[s] - target) * (scores[s] - target)
 
 
 @expert_loop
-def lean(
-    rungs: int,
-    loss: int,
-    threshold: float,
-    scores: Vector,
-    target: float,
-    steps: Vector,
-    factor: float,
+def scores_to_steps(
+    kind: int, threshold: float, target: float, step_sizes: Vector, factor: float, scores: Vector
 ) -> None:
-    """Each rung's step times the slope of its loss, in place of its score."""
-    for s in range(rungs):
-        scores[s] = factor * steps[s] * slope(loss, threshold, scores[s], target)
+    """scores = factor * step_sizes * (slope of the loss at the scores)."""
+    for s in range(len(scores)):
+        slope = loss_slope(kind, threshold, scores[s], target)
+        scores[s] = factor * step_sizes[s] * slope
 
 
 @inline
-def leader(scores: Matrix, s: int) -> int:
-    """The class with the largest score, the first one of several.
-
-    Of a single score, whether it is positive.
-    """
+def best_class(scores: Matrix, s: int) -> int:
+    """The first class with the largest score; of a single score, whether it is positive."""
     if scores.shape[0] == 1:
         return 1 if scores[0, s] > 0.0 else 0
     best = 0
@@ -72,62 +142,3 @@ def leader(scores: Matrix, s: int) -> int:
         if scores[k, s] > scores[best, s]:
             best = k
     return best
-
-
-@kernel
-def climb_values(
-    rows: Matrix, norms: Vector, targets: Vector, thresholds: Vector, steps: Vector, points: Any, scores: Matrix,  # noqa: E501
-    losses: Matrix, open: int, width: int,
-) -> None:  # fmt: skip
-    """Predict and learn rows of a regression.
-
-    Squared errors are added to ``losses``, shape ``(n, S)``, S a multiple of 8.
-
-    ``norms`` are the squared norms of the rows; residuals beyond a row's threshold pull no harder.
-    ``points`` has shape ``(1, d, S)``; ``scores``, shape ``(1, S)``, is scratch. The first sums
-    have ``open`` rows already; after ``width`` rows the next ones begin.
-    """
-    rungs, here, left = len(steps), 0, width - open
-    for t in range(len(rows)):
-        if left == 0:
-            here, left = here + 1, width
-        left -= 1
-        look(points, rows[t], scores)
-        judge_values(rungs, scores[0], targets[t], losses[here])
-        lean(
-            rungs,
-            HUBER,
-            thresholds[t],
-            scores[0],
-            targets[t],
-            steps,
-            1.0 / max(norms[t], SMALLEST_NORM),
-        )
-        move(points, rows[t], scores)
-
-
-@kernel
-def climb_labels(
-    rows: Matrix, norms: Vector, labels: Vector, steps: Vector, points: Any, scores: Matrix,
-    losses: Matrix, open: int, width: int,
-) -> None:  # fmt: skip
-    """Predict and learn rows of a classification, labels 0..K-1.
-
-    Mistakes are added to ``losses``, shape ``(n, S)``, as there.
-
-    One point per class, ``(K, d, S)``, or one in all, ``(1, d, S)``, that tells label 1 from label
-    0.
-    """
-    rungs, classes, here, left = len(steps), scores.shape[0], 0, width - open
-    for t in range(len(rows)):
-        if left == 0:
-            here, left = here + 1, width
-        left -= 1
-        look(points, rows[t], scores)
-        for s in range(rungs):
-            losses[here, s] += 1.0 if leader(scores, s) != labels[t] else 0.0
-        for k in range(classes):
-            wanted = 1.0 if labels[t] == (1.0 if classes == 1 else k) else 0.0
-            # The logistic loss of a row has smoothness norm / 4.
-            lean(rungs, LOGISTIC, 1.0, scores[k], wanted, steps, 4.0 / max(norms[t], SMALLEST_NORM))
-        move(points, rows[t], scores)

@@ -1,14 +1,17 @@
-"""Step sizes that adapt, their caps, and pools of experts that grow.
+"""Adaptive step sizes, their caps, and pools of experts that grow.
 
-Twin of ``parts.experts.step_sizes``. A step is 1 / max{root of the energy / (c W), floor}, so its
-inverse, which the certificate needs, is computed first and costs no quotient of its own. The energy
-after a round gives the step of a descent expert in the same round and of an extra-gradient expert
-in the next one: it is computed once and kept in ``EXPERT.next_eta``.
+The same updates as in ``parts.experts.step_sizes``. An adaptive step is computed from its inverse,
+which the certificate needs, too:
 
-A growing pool with capped experts starts with them: column 0 is the capped extra-gradient expert,
-column 1 the capped descent expert. Their steps follow from the diameter of the whole domain and are
-at most 1 / (2 L ρ), or 1 / (2 L m) averaged over m rounds. The fastest experts are forked as the
-number of rounds grows.
+    1 / eta = max{sqrt(squared_error_sum) / (c W), min_inverse_step}
+
+with the multiplier c of the expert and the width W of the part of the domain in use. The sum after
+a round sets the step of gradient descent in that round and of extra-gradient experts in the next:
+it is computed once and kept in ``EXPERT.next_eta``.
+
+In a growing pool, extra-gradient and gradient-descent experts take turns. One that measures the
+scale of its domain starts with four: columns 0 and 1 hold the capped experts, whose W is the
+diameter of the domain and whose steps are at most 1 / (2 L m).
 """
 
 from __future__ import annotations
@@ -16,324 +19,289 @@ from __future__ import annotations
 import math
 
 from swordplay.compile import expert_loop, inline, larger
-from swordplay.core.types import Matrix, Vector
-from swordplay.engine.certificate_sum import is_kept
-from swordplay.engine.layout import EXPERT, SCALAR, SETTING, LearnerArrays, RowProducts
-from swordplay.engine.scalar_functions import columns_of, curvature, keep_larger
+from swordplay.core.types import Vector
+from swordplay.engine.dual_sum import keeps_dual_sum
+from swordplay.engine.layout import (
+    EXPERT,
+    SCALAR,
+    SETTING,
+    ExpertRows,
+    LearnerArrays,
+    RowProducts,
+)
+from swordplay.engine.scalar_functions import (
+    columns_of,
+    curvature,
+    expert_rows,
+    track_maximum,
+)
 from swordplay.parts.experts.step_sizes import AVERAGED_ROUNDS, WIDE_DOMAIN_RATIO
+
+CAPPED_OEGD, CAPPED_OGD = 0, 1
+"""Columns of the capped experts: extra-gradient and gradient descent."""
+
+
+# ------------------------------------------------------------------- steps of a round
 
 
 @inline
-def adapt(me: LearnerArrays, of: RowProducts, h: float) -> None:
-    """Update the steps of this round and the next, and the certificate sums of this one."""
-    numbers, live = me.experts, me.scalars
-    if live[SCALAR.steps_ready] == 0.0:
-        catch_up(me)
-    if me.settings[SETTING.uses_domain_scale] == 1.0 and is_news(me, of, h):
-        measure(me, of, h)
-        prepare(me)
-    step(
-        columns_of(numbers),
-        numbers[EXPERT.extra_gradient],
-        numbers[EXPERT.squared_error],
-        numbers[EXPERT.squared_error_sum],
-        numbers[EXPERT.inverse_width],
-        numbers[EXPERT.min_inverse_step],
-        numbers[EXPERT.squared_norm],
-        numbers[EXPERT.base_norm],
-        numbers[EXPERT.eta],
-        numbers[EXPERT.next_eta],
-        numbers[EXPERT.next_inverse_step],
-        numbers[EXPERT.inverse_step],
-        numbers[EXPERT.inverse_growth],
-        numbers[EXPERT.inverse_largest],
-        numbers[EXPERT.squared_norm_change],
-        numbers[EXPERT.weighted_norm_change],
-    )
+def update_steps(learner: LearnerArrays, products: RowProducts, slope: float) -> None:
+    """Set the steps of this round and the next, and their terms of the certificate.
+
+    ``slope`` is that of the gradient at the decision, g_t = slope a.
+    """
+    if learner.scalars[SCALAR.steps_ready] == 0.0:
+        restore_steps(learner)
+    is_capped = learner.settings[SETTING.uses_domain_scale] == 1.0
+    if is_capped and scale_changes(learner, products, slope):
+        update_scale(learner, products, slope)
+        update_limits(learner)
+    set_steps(columns_of(learner), expert_rows(learner))
 
 
 @expert_loop
-def step(
-    n: int,
-    extra: Vector,
-    surprise: Vector,
-    energy: Vector,
-    narrowness: Vector,
-    floor: Vector,
-    base_norm: Vector,
-    away: Vector,
-    eta: Vector,
-    coming: Vector,
-    coming_inverse: Vector,
-    inverse: Vector,
-    growth: Vector,
-    largest: Vector,
-    swing: Vector,
-    turning: Vector,
-) -> None:
-    """Compute the steps, and the sums of changes of 1/eta that the certificate needs.
-
-    These are its increases, its largest value, and its changes times norm(w)^2 / 2 and norm(w).
-    """
+def set_steps(n: int, e: ExpertRows) -> None:
+    """Set eta, next_eta and the certificate's sums of changes of 1 / eta."""
     for i in range(n):
-        met = energy[i] + surprise[i]
-        fresh = larger(math.sqrt(met) * narrowness[i], floor[i] if met > 0.0 else 0.0)
-        # Extra-gradient experts step with what they knew before the round, unless they knew
-        # nothing.
-        known = extra[i] * energy[i] > 0.0
-        now = coming_inverse[i] if known else fresh
-        made = step_of(fresh)
-        eta[i] = coming[i] if known else made
-        coming[i] = made
-        coming_inverse[i] = fresh
-        change = now - inverse[i]
-        swing[i] += 0.5 * change * base_norm[i]
-        growth[i] += larger(change, 0.0)
-        largest[i] = larger(largest[i], now)
-        turning[i] += abs(change) * away[i]
-        inverse[i] = now
+        squares = e.squared_error_sum[i] + e.squared_error[i]
+        limit = e.min_inverse_step[i] if squares > 0.0 else 0.0
+        next_inverse = larger(math.sqrt(squares) * e.inverse_width[i], limit)
+        next_eta = step_of(next_inverse)
+        # Extra-gradient experts use the sum before the round, unless it is 0.
+        uses_old = e.extra_gradient[i] * e.squared_error_sum[i] > 0.0
+        inverse = e.next_inverse_step[i] if uses_old else next_inverse
+        e.eta[i] = e.next_eta[i] if uses_old else next_eta
+        e.next_eta[i] = next_eta
+        e.next_inverse_step[i] = next_inverse
+        increase = inverse - e.inverse_step[i]
+        e.squared_norm_change[i] += 0.5 * increase * e.squared_norm[i]
+        e.inverse_growth[i] += larger(increase, 0.0)
+        e.inverse_largest[i] = larger(e.inverse_largest[i], inverse)
+        e.weighted_norm_change[i] += abs(increase) * e.base_norm[i]
+        e.inverse_step[i] = inverse
 
 
 @inline
 def step_of(inverse: float) -> float:
-    """1 / inverse, infinite as long as no gradient was met."""
+    """1 / inverse; infinite before the first gradient, when the inverse is 0."""
     return 1.0 / inverse if inverse > 0.0 else math.inf
 
 
 @inline
-def catch_up(me: LearnerArrays) -> None:
-    """Recompute the next steps after a load, or a change of the domain or the norms."""
-    numbers, n = me.experts, columns_of(me.experts)
-    me.scalars[SCALAR.step_width] = 0.0
-    prepare(me)
-    remember(
-        n,
-        numbers[EXPERT.squared_error_sum],
-        numbers[EXPERT.inverse_width],
-        numbers[EXPERT.min_inverse_step],
-        numbers[EXPERT.next_eta],
-        numbers[EXPERT.next_inverse_step],
-    )
-    if is_kept(numbers):
-        numbers[EXPERT.base_norm] = 0.0
+def restore_steps(learner: LearnerArrays) -> None:
+    """Compute the scratch numbers of steps after a load, or a change of the domain or the norms."""
+    n, e = columns_of(learner), expert_rows(learner)
+    learner.scalars[SCALAR.step_width] = 0.0
+    update_limits(learner)
+    set_next_steps(n, e)
+    if keeps_dual_sum(learner):
+        learner.experts[EXPERT.base_norm] = 0.0
     else:
-        roots(n, numbers[EXPERT.squared_norm], numbers[EXPERT.base_norm])
-    me.scalars[SCALAR.steps_ready] = 1.0
+        set_base_norms(n, e)
+    learner.scalars[SCALAR.steps_ready] = 1.0
 
 
 @expert_loop
-def remember(
-    n: int,
-    energy: Vector,
-    narrowness: Vector,
-    floor: Vector,
-    coming: Vector,
-    coming_inverse: Vector,
-) -> None:
-    """Steps of the coming round, as ``step`` makes them."""
+def set_next_steps(n: int, e: ExpertRows) -> None:
+    """next_eta and its inverse as :func:`set_steps` left them after the round before."""
     for i in range(n):
-        fresh = larger(math.sqrt(energy[i]) * narrowness[i], floor[i] if energy[i] > 0.0 else 0.0)
-        coming[i] = step_of(fresh)
-        coming_inverse[i] = fresh
+        squares = e.squared_error_sum[i]
+        limit = e.min_inverse_step[i] if squares > 0.0 else 0.0
+        inverse = larger(math.sqrt(squares) * e.inverse_width[i], limit)
+        e.next_eta[i] = step_of(inverse)
+        e.next_inverse_step[i] = inverse
 
 
 @expert_loop
-def roots(n: int, squares: Vector, answer: Vector) -> None:
-    """Distances from the centre."""
+def set_base_norms(n: int, e: ExpertRows) -> None:
+    """base_norm = sqrt(squared_norm)."""
     for i in range(n):
-        answer[i] = math.sqrt(squares[i])
+        e.base_norm[i] = math.sqrt(e.squared_norm[i])
 
 
 @inline
-def begin(me: LearnerArrays) -> None:
-    """The certificate's account of steps that stay what they are."""
-    numbers = me.experts
-    for i in range(columns_of(numbers)):
-        now = 1.0 / numbers[EXPERT.eta, i]
-        numbers[EXPERT.squared_norm_change, i] += (
-            0.5 * (now - numbers[EXPERT.inverse_step, i]) * numbers[EXPERT.squared_norm, i]
-        )
-        numbers[EXPERT.inverse_growth, i] += max(now - numbers[EXPERT.inverse_step, i], 0.0)
-        numbers[EXPERT.inverse_largest, i] = max(numbers[EXPERT.inverse_largest, i], now)
-        numbers[EXPERT.inverse_step, i] = now
+def start_constant_steps(learner: LearnerArrays) -> None:
+    """Add constant steps to the certificate in the first round; 1 / eta never changes after it."""
+    e = expert_rows(learner)
+    for i in range(columns_of(learner)):
+        inverse = 1.0 / e.eta[i]
+        increase = inverse - e.inverse_step[i]
+        e.squared_norm_change[i] += 0.5 * increase * e.squared_norm[i]
+        e.inverse_growth[i] += max(increase, 0.0)
+        e.inverse_largest[i] = max(e.inverse_largest[i], inverse)
+        e.inverse_step[i] = inverse
 
 
 @inline
-def track_distance(me: LearnerArrays) -> None:
+def track_distance(learner: LearnerArrays) -> None:
     """Track the largest distance of each base point from the centre, and the largest dual norm."""
-    keep_larger(
-        columns_of(me.experts), me.experts[EXPERT.squared_norm], me.experts[EXPERT.max_squared_norm]
-    )
-    track_dual_norm(me)
+    n, e = columns_of(learner), expert_rows(learner)
+    track_maximum(n, e.squared_norm, e.max_squared_norm)
+    track_dual_norm(learner)
 
 
 @inline
-def track_dual_norm(me: LearnerArrays) -> None:
-    """How hard steps that change have pulled.
+def track_dual_norm(learner: LearnerArrays) -> None:
+    """Track the largest bound on the norm of S, for adaptive steps whose S is not kept.
 
-    On a ball, how far experts have been was noted when they looked ahead.
+    On a ball, ``ball.set_lookahead`` has tracked the distances.
     """
-    numbers = me.experts
-    if me.settings[SETTING.adaptive_steps] == 1.0 and not is_kept(numbers):
-        keep_pull(
-            columns_of(numbers),
-            numbers[EXPERT.inverse_step],
-            numbers[EXPERT.squared_norm],
-            numbers[EXPERT.weighted_norm_change],
-            numbers[EXPERT.base_norm],
-            numbers[EXPERT.max_dual_norm],
-        )
+    if learner.settings[SETTING.adaptive_steps] == 1.0 and not keeps_dual_sum(learner):
+        bound_dual_norms(columns_of(learner), expert_rows(learner))
 
 
 @expert_loop
-def keep_pull(
-    n: int,
-    inverse: Vector,
-    base_norm: Vector,
-    turning: Vector,
-    away: Vector,
-    pull: Vector,
-) -> None:
-    """The largest norm(w) / eta + turning so far; norm(w) waits for the next round."""
+def bound_dual_norms(n: int, e: ExpertRows) -> None:
+    """|S| <= |w| / eta + weighted_norm_change, w being xhat; |w| is kept for the next round."""
     for i in range(n):
-        root = math.sqrt(base_norm[i])
-        away[i] = root
-        pull[i] = larger(pull[i], inverse[i] * root + turning[i])
+        norm = math.sqrt(e.squared_norm[i])
+        e.base_norm[i] = norm
+        bound = e.inverse_step[i] * norm + e.weighted_norm_change[i]
+        e.max_dual_norm[i] = larger(e.max_dual_norm[i], bound)
+
+
+# ------------------------------------------------------------------- scale of the domain in use
 
 
 @inline
-def is_news(me: LearnerArrays, of: RowProducts, h: float) -> bool:
-    """Whether a round changes what steps are made of: of few rounds ``measure`` and ``prepare``
-    would, and both divide.
+def scale_changes(learner: LearnerArrays, products: RowProducts, slope: float) -> bool:
+    """Whether :func:`update_scale` and :func:`update_limits` would change anything.
+
+    They rarely do after the first rounds, and both divide.
     """
-    live, L, span = me.scalars, me.scalars[SCALAR.smoothness], me.scalars[SCALAR.used_width]
-    bend = live[SCALAR.loss_weight] * curvature(int(me.settings[SETTING.loss])) * of.squared_norm
-    known = (
-        bend <= L
-        and 4.0 * me.experts[EXPERT.squared_norm, 1] <= span * span
-        and abs(h) * math.sqrt(of.squared_norm) <= AVERAGED_ROUNDS * L * span
+    scalars, row_norm = learner.scalars, math.sqrt(products.squared_norm)
+    L, width = scalars[SCALAR.smoothness], scalars[SCALAR.used_width]
+    kind = int(learner.settings[SETTING.loss])
+    smoothness = scalars[SCALAR.loss_weight] * curvature(kind) * products.squared_norm
+    squared_distance = learner.experts[EXPERT.squared_norm, CAPPED_OGD]
+    is_covered = (
+        smoothness <= L
+        and 4.0 * squared_distance <= width * width
+        and abs(slope) * row_norm <= AVERAGED_ROUNDS * L * width
     )
-    return not known or live[SCALAR.rounds] < float(AVERAGED_ROUNDS)  # averages still get longer
+    # In the first rounds the number m of averaged rounds still grows.
+    return not is_covered or scalars[SCALAR.rounds] < float(AVERAGED_ROUNDS)
 
 
 @inline
-def measure(me: LearnerArrays, of: RowProducts, h: float) -> None:
-    """Take in the loss of a round, whose gradient at the decision is h a."""
-    live, config = me.scalars, me.settings
-    L = max(
-        live[SCALAR.smoothness],
-        live[SCALAR.loss_weight] * curvature(int(config[SETTING.loss])) * of.squared_norm,
-    )
-    live[SCALAR.smoothness] = L
-    span, length = live[SCALAR.used_width], abs(h) * math.sqrt(of.squared_norm)
-    if span == 0.0 and length > 0.0:
-        span = 2.0 * length / L if L > 0.0 else math.inf
-    # Asked first whether they are wider: a root and a quotient in every round would cost more than
-    # the rest.
-    reached = me.experts[EXPERT.squared_norm, 1]
-    if 4.0 * reached > span * span:
-        span = max(span, 2.0 * math.sqrt(reached))
-    if length > AVERAGED_ROUNDS * L * span and L > 0.0:
-        span = max(span, length / (L * AVERAGED_ROUNDS))
-    live[SCALAR.used_width] = span
+def update_scale(learner: LearnerArrays, products: RowProducts, slope: float) -> None:
+    """One step of ``DomainScale.with_loss``: the largest smoothness L, and the used width."""
+    scalars = learner.scalars
+    kind = int(learner.settings[SETTING.loss])
+    smoothness = scalars[SCALAR.loss_weight] * curvature(kind) * products.squared_norm
+    L = max(scalars[SCALAR.smoothness], smoothness)
+    scalars[SCALAR.smoothness] = L
+    width = scalars[SCALAR.used_width]
+    gradient_norm = abs(slope) * math.sqrt(products.squared_norm)
+    if width == 0.0 and gradient_norm > 0.0:
+        width = 2.0 * gradient_norm / L if L > 0.0 else math.inf
+    # Squares are compared before a root is taken and products before a division: each would cost
+    # more than the rest of this function.
+    squared_distance = learner.experts[EXPERT.squared_norm, CAPPED_OGD]
+    if 4.0 * squared_distance > width * width:
+        width = max(width, 2.0 * math.sqrt(squared_distance))
+    if gradient_norm > AVERAGED_ROUNDS * L * width and L > 0.0:
+        width = max(width, gradient_norm / (L * AVERAGED_ROUNDS))
+    scalars[SCALAR.used_width] = width
 
 
 @inline
-def prepare(me: LearnerArrays) -> None:
-    """What the steps of every expert are made of, as far as it has been measured.
-
-    Rows are written where it has changed.
-    """
-    numbers, live, config = me.experts, me.scalars, me.settings
-    diameter, capped = config[SETTING.diameter], config[SETTING.uses_domain_scale] == 1.0
-    rho = live[SCALAR.step_shrink]  # at least 1 if capped, and unused otherwise
-    width = (
-        min(diameter, live[SCALAR.used_width] / (rho * rho))
-        if capped and live[SCALAR.used_width] > 0.0
-        else diameter
-    )
-    if width != live[SCALAR.step_width]:
-        live[SCALAR.step_width] = width
-        narrow(columns_of(numbers), width, numbers[EXPERT.step_size], numbers[EXPERT.inverse_width])
-        numbers[EXPERT.min_inverse_step] = 0.0
-        if capped:
-            numbers[EXPERT.inverse_width, 0] = numbers[EXPERT.inverse_width, 1] = 2.0 / diameter
-    if capped:
-        bend = 2.0 * live[SCALAR.smoothness]
-        slow = bend * min(live[SCALAR.rounds] + 1.0, float(AVERAGED_ROUNDS))
-        floor = numbers[EXPERT.min_inverse_step]
-        if floor[0] != rho * bend or floor[1] != slow:
-            floor[0], floor[1] = rho * bend, slow
+def update_limits(learner: LearnerArrays) -> None:
+    """Set inverse_width = 1 / (c W) and min_inverse_step from the measured scale, if it changed."""
+    scalars, settings = learner.scalars, learner.settings
+    n, e = columns_of(learner), expert_rows(learner)
+    diameter, is_capped = settings[SETTING.diameter], settings[SETTING.uses_domain_scale] == 1.0
+    rho = scalars[SCALAR.step_shrink]  # at least 1 if experts are capped, else unused
+    width = diameter
+    if is_capped and scalars[SCALAR.used_width] > 0.0:
+        width = min(diameter, scalars[SCALAR.used_width] / (rho * rho))
+    if width != scalars[SCALAR.step_width]:
+        scalars[SCALAR.step_width] = width
+        set_inverse_widths(n, width, e)
+        learner.experts[EXPERT.min_inverse_step] = 0.0
+        if is_capped:  # c = 1/2, W = D
+            e.inverse_width[CAPPED_OEGD] = e.inverse_width[CAPPED_OGD] = 2.0 / diameter
+    if is_capped:
+        # 1 / eta >= 2 L m, with m = rho of extra-gradient and m = min{t, 8} of gradient descent
+        double_smoothness = 2.0 * scalars[SCALAR.smoothness]
+        averaged_rounds = min(scalars[SCALAR.rounds] + 1.0, float(AVERAGED_ROUNDS))
+        limits = rho * double_smoothness, double_smoothness * averaged_rounds
+        lowest = e.min_inverse_step
+        if lowest[CAPPED_OEGD] != limits[0] or lowest[CAPPED_OGD] != limits[1]:
+            lowest[CAPPED_OEGD], lowest[CAPPED_OGD] = limits
 
 
 @expert_loop
-def narrow(n: int, width: float, multiplier: Vector, answer: Vector) -> None:
-    """1 / (c W) of every expert."""
+def set_inverse_widths(n: int, width: float, e: ExpertRows) -> None:
+    """inverse_width = 1 / (c W); c is the step_size of an adaptive expert."""
     for i in range(n):
-        answer[i] = 1.0 / (multiplier[i] * width)
+        e.inverse_width[i] = 1.0 / (e.step_size[i] * width)
+
+
+# ------------------------------------------------------------------- growing pools
 
 
 @inline
-def is_growing(live: Vector, config: Vector) -> bool:
-    """Whether the fastest multiplier is too slow for a comparator that moved in every round."""
-    # 4 ** (n - 1) = 2 ** (experts - 2), as there are two experts for every multiplier.
+def pool_too_slow(scalars: Vector, settings: Vector) -> bool:
+    """Whether the largest multiplier is too small for a comparator that moves in every round."""
+    # 1 + 2 t > 4^(n - 1) for n multipliers, each of which has two experts
     return bool(
-        config[SETTING.grows] == 1.0
-        and 1.0 + 2.0 * live[SCALAR.rounds] > 2.0 ** (live[SCALAR.expert_count] - 2.0)
+        settings[SETTING.grows] == 1.0
+        and 1.0 + 2.0 * scalars[SCALAR.rounds] > 2.0 ** (scalars[SCALAR.expert_count] - 2.0)
     )
 
 
 @inline
-def fork_numbers(numbers: Matrix, live: Vector, config: Vector) -> None:
-    """Copy the last expert of either kind, double the copies' multipliers and share the weight by
-    the new priors.
+def copy_fastest(learner: LearnerArrays) -> None:
+    """Copy the fastest expert of each kind, with twice its step, and split its weight and prior.
 
-    Columns take turns: extra-gradient, descent, extra-gradient, ... so that a fork appends two
-    columns.
+    Coordinates are copied by ``copy_points`` of the module of the points.
     """
-    experts = int(live[SCALAR.expert_count])
-    count = experts // 2
+    experts, scalars = learner.experts, learner.scalars
+    first_new = int(scalars[SCALAR.expert_count])
+    count = first_new // 2  # multipliers so far
     for kind in range(2):
-        parent, child = experts - 2 + kind, experts + kind
-        for row in range(numbers.shape[0]):
-            numbers[row, child] = numbers[row, parent]
-        numbers[EXPERT.step_size, child] = 2.0 * numbers[EXPERT.step_size, parent]
-        for steps in (EXPERT.eta, EXPERT.next_eta):
-            numbers[steps, child] = 2.0 * numbers[steps, parent]
-        for inverses in (EXPERT.next_inverse_step, EXPERT.inverse_width):
-            numbers[inverses, child] = 0.5 * numbers[inverses, parent]
-        tame(numbers, live, config, child)
+        parent, child = first_new - 2 + kind, first_new + kind
+        for row in range(experts.shape[0]):
+            experts[row, child] = experts[row, parent]
+        experts[EXPERT.step_size, child] = 2.0 * experts[EXPERT.step_size, parent]
+        for step in (EXPERT.eta, EXPERT.next_eta):
+            experts[step, child] = 2.0 * experts[step, parent]
+        for inverse in (EXPERT.next_inverse_step, EXPERT.inverse_width):
+            experts[inverse, child] = 0.5 * experts[inverse, parent]
+        limit_copied_step(learner, child)
         # The last prior 1/n splits into 1/(n (n + 1)) and 1/(n + 1), half of each for either kind.
-        numbers[EXPERT.log_prior, parent] = -math.log(2.0 * count * (count + 1.0))
-        numbers[EXPERT.log_prior, child] = -math.log(2.0 * (count + 1.0))
-        numbers[EXPERT.weight, child] = numbers[EXPERT.weight, parent] * (count / (count + 1.0))
-        numbers[EXPERT.weight, parent] /= count + 1.0
-    for column in range(experts + 2, numbers.shape[1]):
-        for row in range(numbers.shape[0]):
-            numbers[row, column] = numbers[row, experts + 1]
-        numbers[EXPERT.log_prior, column], numbers[EXPERT.weight, column] = -math.inf, 0.0
-    live[SCALAR.expert_count] = experts + 2.0
-    live[SCALAR.prior_cost] = math.log(
-        2.0 * count * (count + 1.0)
-    )  # the smallest prior is the parent's
+        experts[EXPERT.log_prior, parent] = -math.log(2.0 * count * (count + 1.0))
+        experts[EXPERT.log_prior, child] = -math.log(2.0 * (count + 1.0))
+        experts[EXPERT.weight, child] = experts[EXPERT.weight, parent] * (count / (count + 1.0))
+        experts[EXPERT.weight, parent] /= count + 1.0
+    # the padding becomes copies of the last expert again
+    for column in range(first_new + 2, experts.shape[1]):
+        for row in range(experts.shape[0]):
+            experts[row, column] = experts[row, first_new + 1]
+        experts[EXPERT.log_prior, column], experts[EXPERT.weight, column] = -math.inf, 0.0
+    scalars[SCALAR.expert_count] = first_new + 2.0
+    scalars[SCALAR.prior_cost] = math.log(2.0 * count * (count + 1.0))  # ln(1 / the parent's prior)
 
 
 @inline
-def tame(numbers: Matrix, live: Vector, config: Vector, child: int) -> None:
-    """Cap the step of a copy at 1/L where the boundary of the domain is far.
-
-    Twin of ``CappedAdaGrad.sum_of_copy``.
-    """
-    energy, span = numbers[EXPERT.squared_error_sum, child], live[SCALAR.used_width]
+def limit_copied_step(learner: LearnerArrays, child: int) -> None:
+    """Limit the step of a copy to 1/L where the boundary is far: ``CappedAdaGrad.sum_of_copy``."""
+    experts, scalars, settings = learner.experts, learner.scalars, learner.settings
+    squares, width = experts[EXPERT.squared_error_sum, child], scalars[SCALAR.used_width]
     if not (
-        config[SETTING.uses_domain_scale] == 1.0
-        and energy > 0.0
-        and span > 0.0
-        and config[SETTING.diameter] > WIDE_DOMAIN_RATIO * span
+        settings[SETTING.uses_domain_scale] == 1.0
+        and squares > 0.0
+        and width > 0.0
+        and settings[SETTING.diameter] > WIDE_DOMAIN_RATIO * width
     ):
         return
-    least = numbers[EXPERT.step_size, child] * live[SCALAR.step_width] * live[SCALAR.smoothness]
-    if least * least > energy:
-        numbers[EXPERT.squared_error_sum, child] = least * least
-        numbers[EXPERT.next_inverse_step, child] = least * numbers[EXPERT.inverse_width, child]
-        numbers[EXPERT.next_eta, child] = 1.0 / numbers[EXPERT.next_inverse_step, child]
+    # eta = c W / sqrt(sum) <= 1 / L
+    least_root = (
+        experts[EXPERT.step_size, child] * scalars[SCALAR.step_width] * scalars[SCALAR.smoothness]
+    )
+    if least_root * least_root > squares:
+        experts[EXPERT.squared_error_sum, child] = least_root * least_root
+        inverse = least_root * experts[EXPERT.inverse_width, child]
+        experts[EXPERT.next_inverse_step, child] = inverse
+        experts[EXPERT.next_eta, child] = 1.0 / inverse

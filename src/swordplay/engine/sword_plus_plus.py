@@ -1,16 +1,22 @@
-"""Sword++ on a ball in kernels: one shared gradient a round, and a meta that charges for movement.
+"""Rounds of Sword++ on a ball: one shared gradient, and a meta that charges for movement.
 
-Twin of ``SwordPlusPlus``. A round needs one gradient, g_t = h a, taken at the decision.
-It moves every base point and is the optimism of experts and meta for the coming round, so that
-norm(g_t - g_{t-1})^2 is one number for all experts. The meta adds the movement cost
-2L norm(x_{t+1} - x_t)^2 to the losses and to the optimism. With k = eta h, a' the features of the
-round before, and the points of ``ball``, xhat_{t+1} = sigma (xhat_t - k a) and
-x_t = alpha xhat_t - gamma a',
+The same updates as in ``parts.learners.sword_plus_plus``. A round needs one gradient, g_t = slope
+a, taken at the decision. It moves every base point and is the expected gradient of experts and meta
+in the next round, so that |g_t - g_{t-1}|^2 is one number for all experts. The meta adds the
+movement cost 2L |x_{t+1} - x_t|^2 to the losses and to the optimism. With k = eta slope, a' the
+features of the round before, and the points of ``ball``,
 
-    x_{t+1} - x_t = (tau sigma - alpha) xhat_t - (tau sigma k + tau k) a + gamma a',
+    xhat_{t+1} = sigma (xhat_t - k a)
+    x_{t+1} = tau (xhat_{t+1} - k a)
+    x_t = lookahead_scale xhat_t - lookahead_step a'
 
-where sigma and tau are the factors of the two projections. The squared norm is a quadratic form of
-products that are known: <a', xhat_t> is stored by the round before.
+where sigma and tau are the factors of the two projections, and therefore
+
+    x_{t+1} - x_t = (tau sigma - lookahead_scale) xhat_t - (tau sigma k + tau k) a
+        + lookahead_step a'
+
+Its squared norm is a quadratic form of products that are known: <a', xhat_t> is kept from the round
+before as ``EXPERT.last_base_prediction``.
 """
 
 from __future__ import annotations
@@ -19,163 +25,134 @@ import math
 from typing import Any, NamedTuple
 
 from swordplay.compile import expert_loop, inline, kernel, larger, smaller
-from swordplay.core.types import Matrix, Vector
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.engine import ball
-from swordplay.engine.layout import EXPERT, SCALAR, SETTING, LearnerArrays, RowProducts
-from swordplay.engine.meta import distance, share, update_learning_rate, watch
+from swordplay.engine.layout import (
+    EXPERT,
+    SCALAR,
+    SETTING,
+    ExpertRows,
+    LearnerArrays,
+    RoundOutputs,
+    RowProducts,
+    SparseRows,
+)
+from swordplay.engine.meta import (
+    hedge_weights,
+    normalise_weights,
+    note_extremes,
+    squared_distance,
+    update_learning_rate,
+)
 from swordplay.engine.rounds import (
+    kept_prediction,
+    kept_row_products,
+    learner_at,
     make_rows,
-    make_single,
-    make_sparse_rows,
-    make_stream,
-    measure_prepared,
+    of_dense,
+    of_sparse,
     overflows,
     predict_one,
-    predict_prepared,
 )
-from swordplay.engine.scalar_functions import columns_of, least, phi, slope
-from swordplay.engine.step_sizes import begin
+from swordplay.engine.scalar_functions import (
+    columns_of,
+    expert_rows,
+    loss_slope,
+    loss_value,
+    minimum,
+)
+from swordplay.engine.step_sizes import start_constant_steps
 
-__all__ = ["learn_one", "play_dense", "play_fleet", "play_sparse", "predict_one"]
+__all__ = ["learn_one", "play_dense", "play_each", "play_sparse", "predict_one"]
 
 
 class SharedGradient(NamedTuple):
     """Numbers of a round that are the same for all experts."""
 
-    h: float
-    """g_t = h a."""
-    error: float
-    """norm(g_t - g_{t-1})^2."""
+    slope: float
+    """g_t = slope a."""
+    squared_error: float
+    """|g_t - g_{t-1}|^2."""
     prediction: float
-    """<a, x_t>."""
-    least: float
-    """The smallest cumulative loss, taken off all of them."""
-    retention: float
-    """The share of the cumulative losses that is kept."""
-    charge: float
-    """2L: the meta's price of a squared distance."""
+    """<a, x_t>, less that of the centre."""
+    least_cumulative: float
+    """Least cumulative loss, subtracted from all of them."""
+    decay: float
+    """Factor of the cumulative losses."""
+    movement_charge: float
+    """2L: price of a squared movement."""
     radius: float
-    """Of the ball."""
 
 
-class ExpertRows(NamedTuple):
-    """The rows of ``numbers`` that a round reads and writes, by their names in ``EXPERT``."""
-
-    eta: Any
-    inverse_step: Any
-    prediction: Any
-    base_prediction: Any
-    squared_norm: Any
-    max_squared_norm: Any
-    lookahead_scale: Any
-    lookahead_step: Any
-    scale: Any
-    inverse_scale: Any
-    pending_update: Any
-    field_slope: Any
-    squared_lookahead: Any
-    last_base_product: Any
-    movement_cost: Any
-    optimism: Any
-    squared_error_sum: Any
-    linear_regret: Any
-    step_cost: Any
-    cumulative: Any
-
-
-@inline
-def expert_rows(numbers: Matrix) -> ExpertRows:
-    """Views of the rows of ``numbers``."""
-    return ExpertRows(
-        numbers[EXPERT.eta],
-        numbers[EXPERT.inverse_step],
-        numbers[EXPERT.prediction],
-        numbers[EXPERT.base_prediction],
-        numbers[EXPERT.squared_norm],
-        numbers[EXPERT.max_squared_norm],
-        numbers[EXPERT.lookahead_scale],
-        numbers[EXPERT.lookahead_step],
-        numbers[EXPERT.scale],
-        numbers[EXPERT.inverse_scale],
-        numbers[EXPERT.pending_update],
-        numbers[EXPERT.field_slope],
-        numbers[EXPERT.squared_lookahead],
-        numbers[EXPERT.last_base_product],
-        numbers[EXPERT.movement_cost],
-        numbers[EXPERT.optimism],
-        numbers[EXPERT.squared_error_sum],
-        numbers[EXPERT.linear_regret],
-        numbers[EXPERT.step_cost],
-        numbers[EXPERT.cumulative],
-    )
-
-
-def make_round(measure: Any, predict: Any, keep: Any) -> Any:
-    """Return the round of Sword++ for one kind of features.
+def make_round(row_products: Any, predict: Any, keep_row: Any) -> Any:
+    """Return the inline function of a round of Sword++, as ``rounds.make_round`` does.
 
     Parameters
     ----------
-    measure
-        ``(me, features) -> RowProducts``.
+    row_products
+        ``(learner, row) -> RowProducts``.
     predict
-        ``(me, products, features)`` -> the weighted sum of <a, x_i>, relative to the centre.
-    keep
-        ``(me, products, features, smallest scale)``: store the features for the next round.
+        ``(learner, products, row)``: sets the predictions of all experts, and returns their
+        weighted sum <a, x_t> less the prediction of the centre.
+    keep_row
+        ``(learner, products, row, smallest scale)``: makes the row the last row.
     """
 
     @inline
-    def play_round(me: LearnerArrays, features: Any, target: float) -> tuple[bool, float, float]:
-        """Play a round; return whether it was played, its prediction and its loss."""
-        live, config, n = me.scalars, me.settings, columns_of(me.experts)
-        of = measure(me, features)
-        if overflows(me, of, target):
+    def play_round(learner: LearnerArrays, row: Any, target: float) -> tuple[bool, float, float]:
+        """Play a round; return whether it was played, the prediction and its loss."""
+        scalars, settings = learner.scalars, learner.settings
+        n, e = columns_of(learner), expert_rows(learner)
+        products = row_products(learner, row)
+        if overflows(learner, products, target):
             return False, math.nan, math.nan
-        centered = predict(me, of, features)
-        prediction = centered + of.offset
-        kind, threshold = int(config[SETTING.loss]), config[SETTING.threshold]
-        loss = live[SCALAR.loss_weight] * phi(kind, threshold, prediction, target)
-        if live[SCALAR.rounds] == 0.0:
-            begin(me)
-        h = live[SCALAR.loss_weight] * slope(kind, threshold, prediction, target)
-        error = distance(h, live[SCALAR.field_slope], of)
+        centered = predict(learner, products, row)  # <a, x_t - c>
+        prediction = centered + products.offset
+        kind, threshold = int(settings[SETTING.loss]), settings[SETTING.threshold]
+        weight = scalars[SCALAR.loss_weight]
+        loss = weight * loss_value(kind, threshold, prediction, target)
+        if scalars[SCALAR.rounds] == 0.0:
+            start_constant_steps(learner)
+        slope = weight * loss_slope(kind, threshold, prediction, target)
+        squared_error = squared_distance(slope, scalars[SCALAR.replayed_slope], products)
+        error_range = optimism_error_range(n, slope, e)
+        restarts = update_learning_rate(
+            scalars, settings, 0.25 * error_range * error_range, squared_error
+        )
         gradient = SharedGradient(
-            h,
-            error,
+            slope,
+            squared_error,
             centered,
-            live[SCALAR.least_cumulative],
-            config[SETTING.decay],
-            config[SETTING.movement_charge],
-            config[SETTING.domain_size],
+            scalars[SCALAR.least_cumulative],
+            settings[SETTING.decay],
+            settings[SETTING.movement_charge],
+            settings[SETTING.domain_size],
         )
-        experts = expert_rows(me.experts)
-        spread = optimism_error(n, h, experts)
-        starts_afresh = update_learning_rate(live, config, 0.25 * spread * spread, error)
-        live[SCALAR.least_cumulative], hoped, smallest_scale = step_and_charge(
-            n, gradient, of, experts
-        )
-        live[SCALAR.field_slope] = h
-        if starts_afresh:  # only the optimism is left
-            me.experts[EXPERT.cumulative] = 0.0
-            live[SCALAR.least_cumulative] = 0.0
-            hoped = least(n, me.experts[EXPERT.optimism])
-        share(me, hoped, live[SCALAR.learning_rate])
-        watch(live, of)
-        live[SCALAR.rounds] += 1.0
-        live[SCALAR.has_prediction] = 0.0
-        keep(me, of, features, smallest_scale)
+        least_cumulative, least_expected, smallest_scale = step_and_charge(n, gradient, products, e)
+        scalars[SCALAR.least_cumulative] = least_cumulative
+        scalars[SCALAR.replayed_slope] = slope
+        if restarts:  # only the optimism remains
+            learner.experts[EXPERT.cumulative] = 0.0
+            scalars[SCALAR.least_cumulative] = 0.0
+            least_expected = minimum(n, e.optimism)
+        hedge_weights(learner, least_expected)
+        note_extremes(scalars, products)
+        scalars[SCALAR.rounds] += 1.0
+        scalars[SCALAR.has_prediction] = 0.0
+        keep_row(learner, products, row, smallest_scale)
         return True, prediction, loss
 
     return play_round
 
 
 @expert_loop
-def optimism_error(n: int, h: float, e: ExpertRows) -> float:
+def optimism_error_range(n: int, slope: float, e: ExpertRows) -> float:
     """Range of l_i - m_i over the experts, with the losses l_i = <g_t, x_i> + movement cost."""
-    high, low = -math.inf, math.inf
+    highest, lowest = -math.inf, math.inf
     for i in range(n):
-        wrong = h * e.prediction[i] + e.movement_cost[i] - e.optimism[i]
-        high, low = larger(high, wrong), smaller(low, wrong)
-    return high - low
+        error = slope * e.prediction[i] + e.movement_cost[i] - e.optimism[i]
+        highest, lowest = larger(highest, error), smaller(lowest, error)
+    return highest - lowest
 
 
 @expert_loop
@@ -184,148 +161,113 @@ def step_and_charge(
 ) -> tuple[float, float, float]:
     """Certificate sums, losses, both projected steps, movement costs and optimism of all experts.
 
-    Returns the smallest cumulative loss, the smallest sum of it and the optimism, and the smallest
-    scale.
+    Returns the least cumulative loss L, the least L + m, and the smallest scale.
     """
-    smallest, hoped, smallest_scale = math.inf, math.inf, math.inf
-    h, radius = g.h, g.radius
+    least_cumulative, least_expected, smallest_scale = math.inf, math.inf, math.inf
+    slope, radius, a_a = g.slope, g.radius, row.squared_norm
     limit = radius * radius
     for i in range(n):
         eta = e.eta[i]
-        e.squared_error_sum[i] += g.error
-        e.linear_regret[i] += h * (g.prediction - e.prediction[i])  # <g_t, x_t - x_{t,i}>
-        e.step_cost[i] += 0.5 * (eta * g.error - e.inverse_step[i] * e.squared_lookahead[i])
-        loss = h * e.prediction[i] + e.movement_cost[i]
-        so_far = g.retention * (e.cumulative[i] - g.least) + loss
-        e.cumulative[i] = so_far
-        smallest = smaller(smallest, so_far)
+        e.squared_error_sum[i] += g.squared_error
+        e.linear_regret[i] += slope * (g.prediction - e.prediction[i])  # <g_t, x_t - x_{t,i}>
+        e.step_cost[i] += 0.5 * (eta * g.squared_error - e.inverse_step[i] * e.squared_lookahead[i])
+        # L_t = decay L_{t-1} + l_t, less a constant
+        loss = slope * e.prediction[i] + e.movement_cost[i]
+        cumulative = g.decay * (e.cumulative[i] - g.least_cumulative) + loss
+        e.cumulative[i] = cumulative
+        least_cumulative = smaller(least_cumulative, cumulative)
+
         # xhat_{t+1} = sigma (xhat_t - k a): W changes by a multiple of a, which stays pending.
-        k, norm, at = eta * h, e.squared_norm[i], e.base_prediction[i]
-        once = larger(norm - 2.0 * k * at + k * k * row.squared_norm, 0.0)
-        sigma = radius / math.sqrt(once) if once > limit else 1.0
+        k, old_square, old_product = eta * slope, e.squared_norm[i], e.base_prediction[i]
+        moved_square = larger(old_square - 2.0 * k * old_product + k * k * a_a, 0.0)
+        sigma = radius / math.sqrt(moved_square) if moved_square > limit else 1.0
         scale = e.scale[i] * sigma
         e.pending_update[i] = -k * e.inverse_scale[i]
         e.scale[i] = scale
         e.inverse_scale[i] = 1.0 / scale
         smallest_scale = smaller(smallest_scale, scale)
-        base = smaller(once, limit)
-        now = sigma * (at - k * row.squared_norm)  # <a, xhat_{t+1}>
+        base_square = smaller(moved_square, limit)
+        product = sigma * (old_product - k * a_a)  # <a, xhat_{t+1}>
+
         # x_{t+1} = tau (xhat_{t+1} - k a). A base point on the sphere may lie outside it by
         # rounding; a step of length 0 is not projected.
-        twice = base - 2.0 * k * now + k * k * row.squared_norm
-        tau = radius / math.sqrt(twice) if twice > limit and k != 0.0 else 1.0
-        gone, back = tau * k, tau - 1.0
-        # norm(x_{t+1} - x_t)^2
-        along, across, left = (
-            tau * sigma - e.lookahead_scale[i],
-            tau * sigma * k + gone,
-            e.lookahead_step[i],
-        )
+        ahead_square = base_square - 2.0 * k * product + k * k * a_a
+        tau = radius / math.sqrt(ahead_square) if ahead_square > limit and k != 0.0 else 1.0
+        tau_k, change = tau * k, tau - 1.0
+
+        # |x_{t+1} - x_t|^2 with x_{t+1} - x_t = along xhat_t - across a + left a'
+        along = tau * sigma - e.lookahead_scale[i]
+        across = tau * sigma * k + tau_k
+        left = e.lookahead_step[i]
         squares = (
-            along * along * norm
-            + across * across * row.squared_norm
-            + left * left * row.last_squared_norm
+            along * along * old_square + across * across * a_a + left * left * row.last_squared_norm
         )
-        crossed = (
-            along * (left * e.last_base_product[i] - across * at) - across * left * row.dot_last
+        mixed = (
+            along * (left * e.last_base_prediction[i] - across * old_product)
+            - across * left * row.dot_last
         )
-        cost = g.charge * larger(squares + 2.0 * crossed, 0.0)
-        e.squared_norm[i] = base
-        e.max_squared_norm[i] = larger(e.max_squared_norm[i], base)
+        movement_cost = g.movement_charge * larger(squares + 2.0 * mixed, 0.0)
+
+        e.squared_norm[i] = base_square
+        e.max_squared_norm[i] = larger(e.max_squared_norm[i], base_square)
         e.lookahead_scale[i] = tau
-        e.lookahead_step[i] = gone
-        e.field_slope[i] = h
+        e.lookahead_step[i] = tau_k
+        e.expected_slope[i] = slope
+        # |x_{t+1} - xhat_{t+1}|^2
         e.squared_lookahead[i] = larger(
-            back * back * base - 2.0 * back * gone * now + gone * gone * row.squared_norm, 0.0
+            change * change * base_square - 2.0 * change * tau_k * product + tau_k * tau_k * a_a,
+            0.0,
         )
-        e.last_base_product[i] = now
-        e.movement_cost[i] = cost
-        m = h * (tau * now - gone * row.squared_norm) + cost
-        e.optimism[i] = m
-        hoped = smaller(hoped, so_far + m)
-    return smallest, hoped, smallest_scale
+        e.last_base_prediction[i] = product
+        e.movement_cost[i] = movement_cost
+        optimism = slope * (tau * product - tau_k * a_a) + movement_cost
+        e.optimism[i] = optimism
+        least_expected = smaller(least_expected, cumulative + optimism)
+    return least_cumulative, least_expected, smallest_scale
 
 
-dense_round = make_round(ball.measure, ball.predict, ball.keep)
-sparse_round = make_round(ball.measure_sparse, ball.predict_sparse, ball.keep_sparse)
-foreseen_round = make_round(measure_prepared, predict_prepared, ball.keep)
+dense_round = make_round(ball.row_products, ball.predict, ball.keep_row)
+sparse_round = make_round(ball.sparse_row_products, ball.predict_sparse, ball.keep_sparse_row)
+predicted_round = make_round(kept_row_products, kept_prediction, ball.keep_row)
 
-dense_rows = make_rows(ball.decide, dense_round)
-sparse_rows = make_sparse_rows(sparse_round)
-single = make_single(foreseen_round)
-stream = make_stream(dense_round)
+dense_rows = make_rows(of_dense(dense_round))
+sparse_rows = make_rows(of_sparse(sparse_round))
 
 
 @kernel
 def play_dense(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    features: Matrix,
-    targets: Vector,
-    schedule: Matrix,
-    predictions: Vector,
-    losses: Vector,
-    decisions: Matrix,
-    weights: Matrix,
+    learner: LearnerArrays, rows: Matrix, targets: Vector, schedule: Matrix, outputs: RoundOutputs
 ) -> int:
-    """Play dense rows; ``decisions`` and ``weights`` are filled as far as they have rows."""
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    return int(dense_rows(me, features, targets, schedule, predictions, losses, decisions, weights))
+    """Play dense rows."""
+    return int(dense_rows(learner, rows, targets, schedule, rows[:0], outputs))
 
 
 @kernel
 def play_sparse(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    values: Vector,
-    indices: Any,
-    starts: Any,
-    last_indices: Any,
+    learner: LearnerArrays,
+    rows: SparseRows,
     targets: Vector,
     schedule: Matrix,
-    predictions: Vector,
-    losses: Vector,
-    decisions: Matrix,
-    weights: Matrix,
+    outputs: RoundOutputs,
 ) -> int:
-    """Play sparse rows: the cost is in proportion to their non-zero entries.
-
-    ``last_indices`` holds the places of the non-zero entries of the row before.
-    """
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    rows = values, indices, starts, last_indices, targets
-    return int(sparse_rows(me, *rows, schedule, predictions, losses, decisions, weights))
+    """Play sparse rows, in time proportional to their non-zero entries."""
+    return int(sparse_rows(learner, rows, targets, schedule, schedule[:0], outputs))
 
 
 @kernel
-def learn_one(
-    coords: Matrix,
-    numbers: Matrix,
-    vectors: Matrix,
-    live: Vector,
-    config: Vector,
-    features: Vector,
-    target: float,
-) -> float:
-    """Play one round and return its loss; NaN, with nothing changed, if the row would overflow."""
-    me = LearnerArrays(coords, numbers, vectors, live, config)
-    return float(single(me, features, target))
+def learn_one(learner: LearnerArrays, row: Vector, target: float) -> float:
+    """Play one round; return its loss, or NaN, with nothing changed, if it overflows."""
+    was_played, _, loss = predicted_round(learner, row, target)
+    normalise_weights(learner)
+    if not was_played:
+        learner.scalars[SCALAR.has_prediction] = 0.0
+    return float(loss)
 
 
 @kernel
-def play_fleet(
-    coords: Any,
-    numbers: Any,
-    vectors: Any,
-    lives: Matrix,
-    config: Vector,
-    features: Any,
+def play_each(
+    learners: LearnerArrays,
+    rows: Array,
     targets: Matrix,
     predictions: Matrix,
     losses: Matrix,
@@ -333,10 +275,11 @@ def play_fleet(
     first: int,
     stop: int,
 ) -> None:
-    """Play learners ``first`` to ``stop`` of a fleet, each on its own rows.
+    """Let learners ``first`` to ``stop`` play dense rows of their own.
 
-    ``played`` receives the number of rounds of each.
+    ``played`` receives the number of rounds of each learner.
     """
     for k in range(first, stop):
-        me = LearnerArrays(coords[k], numbers[k], vectors[k], lives[k], config)
-        played[k] = stream(me, features[k], targets[k], predictions[k], losses[k])
+        none = rows[k][:0]
+        outputs = RoundOutputs(predictions[k], losses[k], none, none)
+        played[k] = dense_rows(learner_at(learners, k), rows[k], targets[k], none, none, outputs)

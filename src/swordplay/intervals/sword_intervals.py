@@ -107,7 +107,7 @@ class SwordIntervals(LockedModel):
     @property
     def columns(self) -> int | None:
         """Number of columns of every row; None before the first is learned."""
-        return None if self._state is None else self._state.columns
+        return None if self._state is None else len(self._state.centers) - 1
 
     @property
     def balances(self) -> Vector:
@@ -348,7 +348,8 @@ class SwordIntervals(LockedModel):
 
     def _intervals(self, predictions: Vector, rows: Matrix) -> Array:
         """Intervals of future rows, the narrowest level first, shape ``(T, levels, 2)``."""
-        if self._state is not None and self._late.is_active(self._alphas):
+        is_late = self._late.lateness > 0.0 and self._late.is_active(self._alphas)
+        if self._state is not None and is_late:
             return self._late.bounds(predictions, self._alphas, self._state.balances)
         bounds = np.empty((len(predictions), len(self._alphas), 2))
         bounds[..., 0], bounds[..., 1] = -np.inf, np.inf

@@ -18,7 +18,7 @@ from swordplay.core.types import State
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import KINDS
 from swordplay.intervals import SwordIntervals
 from swordplay.late.frozen_copy import FrozenCopy
@@ -254,7 +254,7 @@ class LateModel(LockedModel):
         count, copies_now = len(block), False
         if count > 1 and block.version != self.deferred.version:
             count = self.deferred.first_new_name(block.rows) or count
-        if not self._was_copied:
+        if not self._was_copied and late.any():
             first = FrozenCopy.first_late(late, told)
             copies_now = first == 0
             count = min(count, first or count)

@@ -12,7 +12,7 @@ import json
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
@@ -120,7 +120,7 @@ def parse_rows(event: Event, limits: Limits) -> Request:
     """Parse the body of an event row by row, each as it is written, also if it is a table."""
     if event.action == "declare":
         declaration: Declaration = _decode(_declaration, event.body, "declare")
-        _require_unique_names([event.body], 1)
+        _require_unique_names(event, 1)
         return declaration
     if event.action == "bounds":  # the server's own event
         return Bounds(**json.loads(event.body))
@@ -129,35 +129,39 @@ def parse_rows(event: Event, limits: Limits) -> Request:
     if not rows:
         return RowRequest([], 0, is_list)
     ids, keys = [row.id for row in rows], [row.key for row in rows]
-    _require_printable("key", keys)
-    _require_printable("id", ids)
+    # An id that is null and a key that is empty count as missing.
+    names = 2 * len(rows) - ids.count(None) - keys.count("")
     parts: list[SeriesPart] = []
     if event.action == "ask":
         table = [row.x for row in rows]
+        _require_unique_names(event, names + len(rows) + sum(map(len, table)))
+        _require_printable(key=keys, id=ids)
         _require_client_ids(ids)
         _require_columns(table, limits)
         for key, places in _places_by_key(keys):
             parts.append(AskRows(key, places, _select(ids, places), _select(table, places)))
     elif event.action == "tell":
         values = [row.y for row in rows]
-        _require_printable("y", values)
+        _require_unique_names(event, names + len(rows))
+        _require_printable(key=keys, id=ids, y=values)
         for key, places in _places_by_key(keys):
             parts.append(TellRows(key, places, _select(ids, places), _select(values, places)))
     else:
+        _require_unique_names(event, names)
+        _require_printable(key=keys, id=ids)
         for key, places in _places_by_key(keys):
             parts.append(DropTickets(key, places, _select(ids, places)))
     return RowRequest(parts, len(rows), is_list)
 
 
-def _places_by_key(keys: list[str]) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield each key and the positions of its rows."""
+def _places_by_key(keys: list[str]) -> list[tuple[str, Sequence[int]]]:
+    """Return each key and the positions of its rows."""
     if keys.count(keys[0]) == len(keys):
-        yield keys[0], range(len(keys))
-        return
+        return [(keys[0], range(len(keys)))]
     places: dict[str, list[int]] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, []).append(place)
-    yield from places.items()
+    return [*places.items()]
 
 
 def _select(values: list[Any], places: Sequence[int]) -> list[Any]:
@@ -181,18 +185,13 @@ def _decode_rows(event: Event) -> tuple[list[Any], bool]:
     """Return the rows of a body, and whether the response is a list."""
     if not event.is_ndjson:
         found = _decode(_one_or_many[event.action], event.body, event.action)
-        is_list = isinstance(found, list)
-        rows = found if is_list else [found]
-        _require_unique_names([event.body], _count_names(rows))
-        return rows, is_list
-    rows, offset = [], 0
-    lines = event.body.split(b"\n")
-    for number, line in enumerate(lines, start=1):
+        return (found, True) if isinstance(found, list) else ([found], False)
+    rows, offset = list[Any](), 0
+    for number, line in enumerate(event.body.split(b"\n"), start=1):
         if line.strip():
             decoder = _one[event.action]
             rows.append(_decode(decoder, line, event.action, len(rows), offset, line=number))
         offset += len(line) + 1
-    _require_unique_names(lines, _count_names(rows))
     return rows, True
 
 
@@ -228,6 +227,9 @@ def _decode(
         return msgspec.convert(value, decoder.type)
     except msgspec.ValidationError as error:
         raise _invalid(error, body, action, row, where) from None
+    except UnicodeEncodeError:
+        reason = "the name of a field has a lone surrogate"
+        raise RequestError(400, f"{reason}. {EXAMPLES[action]}", row=row, **where) from None
 
 
 def _invalid(
@@ -321,24 +323,18 @@ def count_name_ends(body: bytes) -> int:
     return int(np.count_nonzero((before == QUOTE) | (before <= BLANK)))
 
 
-def _count_names(rows: list[Any]) -> int:
-    """Count the names in rows, without an id that is null and a key that is empty."""
-    names = sum(len(row.x) + 1 for row in rows if type(row) is AskRow)
-    names += sum(1 for row in rows if type(row) is TellRow)
-    names += sum(1 for row in rows if row.id is not None)
-    return names + sum(1 for row in rows if row.key != "")
-
-
-def _require_unique_names(values: list[bytes], names: int) -> None:
+def _require_unique_names(event: Event, names: int) -> None:
     """Reject an object with a name that occurs twice, which decoders accept.
 
     Parameters
     ----------
-    values
-        JSON values as bytes.
+    event
+        An event whose body was decoded.
     names
-        Number of names in their objects after decoding.
+        Number of names in the decoded objects.
     """
+    if count_name_ends(event.body) == names:
+        return
 
     def check(pairs: list[tuple[str, Any]]) -> None:
         counts = Counter(name for name, _ in pairs)
@@ -350,9 +346,7 @@ def _require_unique_names(values: list[bytes], names: int) -> None:
                 "once.",
             )
 
-    if sum(map(count_name_ends, values)) == names:
-        return
-    for value in values:
+    for value in event.body.split(b"\n") if event.is_ndjson else [event.body]:
         # Blank lines have no value.
         with contextlib.suppress(ValueError, RecursionError):
             json.loads(value, object_pairs_hook=check, parse_int=str, parse_float=str)
@@ -376,14 +370,15 @@ def _require_row_count(count: int, limits: Limits) -> None:
         )
 
 
-def _require_printable(field: str, values: list[Any]) -> None:
-    """Reject strings with control characters."""
-    texts = [value for value in values if type(value) is str]
+def _require_printable(**fields: list[Any]) -> None:
+    """Reject strings with control characters, given the values of each field."""
+    texts = [one for values in fields.values() for one in values if type(one) is str]
     if "".join(texts).isprintable():
         return
-    for row, value in enumerate(values):
-        if type(value) is str and not value.isprintable():
-            raise RequestError(400, _not_a_name(field, value), row=row)
+    for field, values in fields.items():
+        for row, value in enumerate(values):
+            if type(value) is str and not value.isprintable():
+                raise RequestError(400, _not_a_name(field, value), row=row)
 
 
 def _not_a_name(field: str, value: Any) -> str:

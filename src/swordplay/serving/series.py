@@ -101,16 +101,17 @@ def convert_numbers(kind: str, raw: Sequence[Any]) -> list[Any] | None:
     return list(map(float, raw))
 
 
-def prediction_error(prediction: Any, y: Any, is_class: bool) -> float | None:
-    """Return the distance of a number from its prediction, or 1 for a wrong class.
+def prediction_errors(
+    predictions: Sequence[Any], ys: Sequence[Any], is_class: bool
+) -> list[float | None]:
+    """Return the distance of each number from its prediction, or 1 for a wrong class.
 
-    None if there was no prediction.
+    None where there was no prediction.
     """
-    if prediction is None:
-        return None
+    pairs = zip(predictions, ys, strict=True)
     if is_class:
-        return float(prediction != y)
-    return abs(prediction - y)  # type: ignore[no-any-return]
+        return [None if one is None else float(one != y) for one, y in pairs]
+    return [None if one is None else abs(one - y) for one, y in pairs]
 
 
 class NewRows(NamedTuple):
@@ -339,24 +340,27 @@ class Series:
         tickets = self._answered(block, ys)
         self.late.tell_block(block, ys)
         self.stats.add_answers(tickets, self.step_size)
-        self._forget_hashes(ids)
+        if self.row_hashes:
+            for name in ids:
+                self.row_hashes.pop(name, None)
         self._recent.add(self.number, ids, tickets)
         return _merge(new, [LearnedAnswer(one[0], one[1], one[5], one[6]) for one in tickets])
 
     def _answered(self, block: TicketBlock, ys: list[Any]) -> list[RecentTicket]:
         """Return the tickets as they are remembered once these answers are learned."""
-        ids = block.ids
-        hashes = list(map(self._row_hash, ids))
         if block.has_intervals:
             predictions, lowers, uppers = block.predictions.T.tolist()
             shares: Iterable[Any] = repeat(None)
         else:
             _, predictions, lowers, uppers, shares = zip(*block.tickets(), strict=True)
-        is_class = self.late.predicts_labels
-        errors = [
-            prediction_error(one, y, is_class) for one, y in zip(predictions, ys, strict=True)
-        ]
-        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
+        errors = prediction_errors(predictions, ys, self.late.predicts_labels)
+        if block.marks is None:  # or only some of the tickets have marks
+            hashes = list(map(self._row_hash, block.ids))
+        else:
+            hashes = block.marks.tolist()
+        fields = zip(
+            block.ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False
+        )
         return list(map(new_recent_ticket, fields))
 
     def drop(self, new: NewRows) -> Sequence[RowResponse | None]:
@@ -380,11 +384,6 @@ class Series:
         """Return the hash of a pending row; empty if the server made the id."""
         mark = self.pending.mark(name)
         return self.row_hashes.get(name, "") if mark is None else mark
-
-    def _forget_hashes(self, ids: list[str]) -> None:
-        if self.row_hashes:
-            for name in ids:
-                self.row_hashes.pop(name, None)
 
     def _find_earlier(self, name: str) -> tuple[RowHash, RowResponse] | None:
         """Return hash and response of a row that was asked before; None if the id is new."""
