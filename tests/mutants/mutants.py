@@ -627,7 +627,7 @@ MUTANTS = [
     *_in(
         "theory/hindsight/duality.py",
         ("tests/theory/hindsight/test_blocks.py", "tests/theory/hindsight/test_duality.py"),
-        ("penalty / np.maximum(lengths, penalty)", "1.0 + 0 * lengths"),
+        ("penalty / np.maximum(norms, penalty)", "1.0 + 0 * norms"),
     ),
     *_in(
         "theory/hindsight/duality.py",
@@ -661,8 +661,8 @@ MUTANTS = [
         (f"{TWINS}::test_tuned_swords", LOADING),
         ("decision @ gradient - linear_losses", "linear_losses - decision @ gradient"),
         (
-            "loss.gradient, state.hedge.weights, next_points",
-            "loss.gradient, state.hedge.weights[::-1], next_points",
+            "loss.gradient, state.meta.weights, next_points",
+            "loss.gradient, state.meta.weights[::-1], next_points",
         ),
         ("(weights > 0).all() and ", ""),
         (" and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE", ""),

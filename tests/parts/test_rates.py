@@ -150,12 +150,12 @@ def test_a_doubling_learner_sums_gradient_errors_and_restarts(learner):
         total += float(np.square(loss.gradient(made.decision) - guess).sum())
         made.observe(loss)
         after = made.state()
-        assert after["hedge.rate.total"] == pytest.approx(total)
-        if after["hedge.rate.level"] != optimism[-1]:
-            optimism.append(after["hedge.rate.level"])
-            assert not after["hedge.cumulative"].any()  # the past is forgotten
+        assert after["meta.rate.total"] == pytest.approx(total)
+        if after["meta.rate.level"] != optimism[-1]:
+            optimism.append(after["meta.rate.level"])
+            assert not after["meta.cumulative"].any()  # the past is forgotten
             restart += 1
-        assert after["hedge.rate.total"] <= after["hedge.rate.level"]
+        assert after["meta.rate.total"] <= after["meta.rate.level"]
     assert restart >= 5
     assert all(math.log2(b / a).is_integer() for a, b in pairwise(optimism))
     if (
@@ -181,7 +181,7 @@ def test_a_learner_takes_the_rate_it_is_given(game):
     )
     for loss in losses:
         learner.observe(loss)
-    assert learner.state()["hedge.rate.value"] == 0.125
+    assert learner.state()["meta.rate.value"] == 0.125
 
 
 def test_the_papers_rates_are_its_formulas():

@@ -114,7 +114,7 @@ def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
 def test_the_rate_is_that_of_its_own_squared_gradients():
     stream = sp.streams.paper.alternating(300)
     learner = paper_tuned("SwordSmall", stream)
-    rate = learner.state()["hedge.rate.value"]
+    rate = learner.state()["meta.rate.value"]
     ledger = sp.play(learner, stream)
     squares = sp.squared_gradients(stream, ledger.decisions)
     asked = rates.paper_small_loss(

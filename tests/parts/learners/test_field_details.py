@@ -320,7 +320,7 @@ DAMAGED = {
     "more rounds than rows": (lambda: sp.CBCE(BALL, gradient_bound=3.0), "rounds", 1000),
     "point outside": (lambda: sp.RestartedOGD(BALL, **GIVEN, every=9), "point", 2.0),
     "experts outside": (lambda: sp.MetaGrad(BALL, **GIVEN), "points", 2.0),
-    "weights of 3": (lambda: sp.MildOGD(BALL, **GIVEN), "hedge.weights", 1.0),
+    "weights of 3": (lambda: sp.MildOGD(BALL, **GIVEN), "meta.weights", 1.0),
 }
 
 

@@ -334,10 +334,10 @@ def test_a_damaged_state_is_refused(entry, value):
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()
     damaged = (
-        np.full_like(saved[f"hedge.{entry}"], value) if np.ndim(saved[f"hedge.{entry}"]) else value
+        np.full_like(saved[f"meta.{entry}"], value) if np.ndim(saved[f"meta.{entry}"]) else value
     )
     with pytest.raises(ValueError, match="state"):
-        learner.load_state({**saved, f"hedge.{entry}": damaged})
+        learner.load_state({**saved, f"meta.{entry}": damaged})
 
 
 def test_settings_are_compared():
@@ -369,8 +369,6 @@ def test_the_largest_possible_squares_are_accepted():
     learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=AdaptMLProd())
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()
-    learner.load_state(
-        {**saved, "hedge.squares": np.full_like(saved["hedge.squares"], MOST_SQUARES)}
-    )
+    learner.load_state({**saved, "meta.squares": np.full_like(saved["meta.squares"], MOST_SQUARES)})
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     assert learner.rounds == 2

@@ -153,11 +153,11 @@ class AderTrueLosses(MetaExpertLearner):
         expert, expert_step = self._experts[0].step(state.experts[0], loss.gradient)
         refuse_underflow([expert], loss)
         # The gradient error is 0: the default rate of Ader does not depend on it.
-        meta_state = self._meta.learn(state.hedge, values[1:], 0.0)
+        meta_state = self._meta.learn(state.meta, values[1:], 0.0)
         return state._replace(
             rounds=state.rounds + 1,
             experts=(expert,),
-            hedge=self._meta.weigh(meta_state, np.zeros(len(points))),
+            meta=self._meta.weigh(meta_state, np.zeros(len(points))),
             certificate=state.certificate.with_round(
                 values[0] - values[1:],
                 expert_step,

@@ -27,11 +27,11 @@ steps the sum by parts of the brackets is at most
 .. math:: \text{distance}(P) = \sigma(a w_{T+1}) - \tfrac{a}{2} \|w_{T+1}\|^2 + P\, a \varrho,
     \qquad \varrho = \max_t \|w_t\|,
 
-because :math:`w_1 = 0`. Here σ is the support function of the domain minus c. No w is longer than
-the reach r, the largest distance of a point of the domain from c. The distance term is therefore at
-most :math:`\tfrac{a}{2} r^2 + P a r`, which on a ball is :math:`a (D^2/8 + D P / 2)`. It is much
-smaller in a ball that is too large. For step sizes that change, the sum by parts contains a vector
-for each expert, the dual sum S:
+because :math:`w_1 = 0`. Here σ is the support function of the domain minus c. The norm of w
+is at most the reach r, the largest distance of a point of the domain from c. The distance term is
+therefore at most :math:`\tfrac{a}{2} r^2 + P a r`, which on a ball is :math:`a (D^2/8 + D P / 2)`.
+It is much smaller in a ball that is too large. For step sizes that change, the sum by parts
+contains a vector for each expert, the dual sum S:
 
 .. math:: \text{distance}(P) = \sigma(S_T) - \tfrac{a_T}{2} \|w_{T+1}\|^2 + \tfrac12 \sum_t (a_t -
     a_{t-1}) \|w_t\|^2 + P \max_t \|S_t\|, \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t

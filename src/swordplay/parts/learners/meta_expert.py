@@ -42,7 +42,7 @@ class MetaExpertState(NamedTuple):
     rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     experts: tuple[ExpertState, ...]
     """The state of each kind of experts."""
-    hedge: Any
+    meta: Any
     """State of the meta: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: CertificateState
@@ -133,7 +133,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
         prediction_error = gradient - state.optimism.expected_gradient  # g_t - M_t
         meta_state = self._meta.learn(
-            state.hedge,
+            state.meta,
             linear_losses + self._charge_in_predictions(state),
             float(prediction_error @ prediction_error),
         )
@@ -141,7 +141,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             rounds=state.rounds + 1,
             experts=experts,
             domain_scale=scale,
-            hedge=meta_state,
+            meta=meta_state,
             certificate=state.certificate.with_round(
                 linear_regret, expert_step, self._displacement(state.experts, experts), gap
             ),
@@ -151,13 +151,13 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         # ... and weighs the experts by their losses so far and the predicted next ones, m_{t+1}.
         next_points = stacked(state.experts)  # x_{t+1,i}
         optimism = self._optimism.step(
-            state.optimism, gradient, loss.gradient, state.hedge.weights, next_points
+            state.optimism, gradient, loss.gradient, state.meta.weights, next_points
         )
         predicted_losses = next_points @ optimism.expected_gradient + self._charge_for_move(
             points, next_points
         )  # m_{t+1,i}
         return state._replace(
-            optimism=optimism, hedge=self._meta.weigh(state.hedge, predicted_losses)
+            optimism=optimism, meta=self._meta.weigh(state.meta, predicted_losses)
         )
 
     def _experts_at_scale(
@@ -197,7 +197,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         if self._movement_charge == 0.0:
             return 0.0
         return np.asarray(
-            state.hedge.optimism - stacked(state.experts) @ state.optimism.expected_gradient
+            state.meta.optimism - stacked(state.experts) @ state.optimism.expected_gradient
         )
 
     @property
@@ -230,7 +230,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, shape ``(N,)``: positive, with a sum of 1."""
-        return read_only(self._state.hedge.weights)
+        return read_only(self._state.meta.weights)
 
     @property
     def points(self) -> Matrix:
@@ -270,7 +270,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         return MetaExpertState(
             rounds=0,
             experts=tuple(experts.start() for experts in self._experts),
-            hedge=self._meta.start(self._prior),
+            meta=self._meta.start(self._prior),
             optimism=self._optimism.start(self.domain.dim),
             certificate=CertificateState.at_start(
                 len(self._prior), self.domain.dim if self.keeps_dual_sum else None
@@ -278,7 +278,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
     def _decide(self, state: MetaExpertState) -> Vector:
-        return np.asarray(state.hedge.weights @ stacked(state.experts))
+        return np.asarray(state.meta.weights @ stacked(state.experts))
 
     def _displacement(
         self, before: Sequence[ExpertState], after: Sequence[ExpertState]
@@ -320,26 +320,26 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         A level never falls. The level of ``Doubling`` is doubled, which would leave 0 at 0.
         """
         level, first_level = (
-            save(state.hedge).get("rate.level", 0.0) for state in (new_state, self._start())
+            save(state.meta).get("rate.level", 0.0) for state in (new_state, self._start())
         )
         if level < first_level * (1.0 - ROUNDING_TOLERANCE):
             raise damaged(
-                f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
+                f"state['meta.rate.level'] must be {first_level:g} or more, got {level:g}"
             )
 
     def _check_state(self, new_state: MetaExpertState) -> None:
         super()._check_state(new_state)
-        weights = new_state.hedge.weights
+        weights = new_state.meta.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE):
             raise ValueError(
-                "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
+                "state['meta.weights'] must be positive with a sum of 1. The state is damaged: "
                 "load an earlier one."
             )
         if not np.allclose(
-            new_state.hedge.log_prior, np.log(self._prior_of(new_state)), rtol=SAVED_TOLERANCE
+            new_state.meta.log_prior, np.log(self._prior_of(new_state)), rtol=SAVED_TOLERANCE
         ):
             raise ValueError(
-                "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
+                "state['meta.log_prior'] is not that of this learner. The state is damaged: load "
                 "an earlier one."
             )
         self._check_rate_level(new_state)
@@ -352,17 +352,17 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
         # m_{t,i} = <M_t, x_{t,i}> + charge
         if not np.allclose(
-            new_state.hedge.optimism, points @ expected_gradient + charge, atol=slack
+            new_state.meta.optimism, points @ expected_gradient + charge, atol=slack
         ):
             raise ValueError(
-                "state['hedge.optimism'] does not match the experts' points and "
+                "state['meta.optimism'] does not match the experts' points and "
                 "state['optimism.expected_gradient']. The state is damaged: load an earlier one."
             )
         max_charge = self._movement_charge * self.domain.diameter**2  # c D^2
-        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new_state.hedge.optimism).max()))
+        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new_state.meta.optimism).max()))
         if not ((charge >= -slack) & (charge <= max_charge + slack)).all():
             raise ValueError(
-                "state['hedge.optimism'] holds movement charges outside the possible range. The "
+                "state['meta.optimism'] holds movement charges outside the possible range. The "
                 "state is damaged: load an earlier one."
             )
 

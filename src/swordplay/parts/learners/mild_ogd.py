@@ -25,7 +25,7 @@ class MildOGDState(NamedTuple):
     rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     """Number of decisions that were played."""
     experts: ExpertState
-    hedge: HedgeState
+    meta: HedgeState
     """The state of the meta."""
     outstanding: Annotated[
         Vector, array("outstanding", low=0.0, high=OBSERVED_ROUNDS_RANGE.high, whole=True)
@@ -105,7 +105,7 @@ class MildOGD(UncertifiedLearner):
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, shape ``(N,)``."""
-        return read_only(self._state.hedge.weights)
+        return read_only(self._state.meta.weights)
 
     @property
     def step_sizes(self) -> Vector:
@@ -175,7 +175,7 @@ class MildOGD(UncertifiedLearner):
         return self._with_arrived(self._with_outstanding(state), len(state.outstanding), loss)
 
     def _decide(self, state: MildOGDState) -> Vector:
-        return np.asarray(state.hedge.weights @ state.experts.points)
+        return np.asarray(state.meta.weights @ state.experts.points)
 
     def _with_outstanding(self, state: MildOGDState) -> MildOGDState:
         """Return the state with one more round, whose loss is outstanding."""
@@ -194,9 +194,7 @@ class MildOGD(UncertifiedLearner):
         )
         losses = state.points[index] @ gradient  # <g_s, x_{s,i}>
         # The gradient error is 0: the rate, which is fixed, does not depend on it.
-        hedge = self._hedge.weigh(
-            self._hedge.learn(state.hedge, losses, 0.0), np.zeros_like(losses)
-        )
+        hedge = self._hedge.weigh(self._hedge.learn(state.meta, losses, 0.0), np.zeros_like(losses))
         is_outstanding = np.arange(len(state.outstanding)) != index
         return MildOGDState(
             state.rounds,
@@ -220,11 +218,11 @@ class MildOGD(UncertifiedLearner):
 
     def _check_state(self, new_state: MildOGDState) -> None:
         super()._check_state(new_state)
-        if abs(new_state.hedge.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
-            new_state.hedge.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
+        if abs(new_state.meta.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
+            new_state.meta.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
         ):
             raise ValueError(
-                "state['hedge.weights'] must have a sum of 1, and state['hedge.log_prior'] must be "
+                "state['meta.weights'] must have a sum of 1, and state['meta.log_prior'] must be "
                 "that of this learner. The state is damaged: load an earlier one."
             )
         numbers = new_state.outstanding

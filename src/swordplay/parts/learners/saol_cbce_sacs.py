@@ -204,7 +204,6 @@ class _CoverLearner(UncertifiedLearner):
     def _advance(self, state: CoverState, loss: ObservedLoss) -> CoverState:
         awake_rows = self._awake_rows(state)
         points = state.points[awake_rows]
-        # With the limit of gradients, differences of values are finite.
         values = loss.value(np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT)
         # f_t(x_t) - f_t(x_{t,k}). Differences within rounding error are set to 0: where a point
         # equals the decision, the meta would bet on the sign of the error.

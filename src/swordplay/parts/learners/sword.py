@@ -161,7 +161,7 @@ class Sword(MetaExpertLearner):
                 experts.copy_last(experts_state)
                 for experts, experts_state in zip(kinds, state.experts, strict=True)
             ),
-            hedge=self._meta.copy_experts(state.hedge, parents, _prior(size + 1)),
+            meta=self._meta.copy_experts(state.meta, parents, _prior(size + 1)),
             certificate=state.certificate.of_experts(parents),
         )
 
@@ -170,7 +170,7 @@ class Sword(MetaExpertLearner):
 
     def _check_state(self, new_state: MetaExpertState) -> None:
         size = max(2, pool_size(new_state.rounds))
-        expert_count = len(new_state.hedge.weights)
+        expert_count = len(new_state.meta.weights)
         if expert_count != 2 * size or any(
             len(experts_state.points) != size for experts_state in new_state.experts
         ):

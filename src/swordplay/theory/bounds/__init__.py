@@ -9,7 +9,7 @@ pools and rates (proofs: ``docs/proofs.md``); ``tuning="paper"`` is the bound of
 own pools and fixed rates by the paper's lemmas.
 
 A bound holds only under its assumptions. Given ``assumptions=learner.assumptions``, a function
-raises an error if the learner has observed that one of them is false: a gradient longer than G, a
+raises an error if the learner has observed that one of them is false: a gradient of norm above G, a
 loss whose smoothness exceeds L, more rounds than T, a negative loss.
 """
 

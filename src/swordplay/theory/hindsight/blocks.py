@@ -4,7 +4,7 @@ Moves are penalised by λ times their length, so comparators move seldom. Consec
 share a comparator form a block, and the blocks form a shorter chain. The solution of this chain
 solves the whole problem if the moves inside of the blocks, which are 0, have dual variables of
 norm at most λ. Cumulative sums of gradients are candidates for these dual variables. Where a
-candidate is longer than λ, its block is split, and the chain is solved again (an active-set
+candidate has a norm above λ, its block is split, and the chain is solved again (an active-set
 method). The gap is certified for all rounds, whatever the blocks are.
 
 References
@@ -131,7 +131,7 @@ def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Ma
     Dual variables of moves between blocks are those of the solution. Inside of a block they are
     cumulative sums of the gradients of losses and of the domain's constraints. The latter are known
     for the whole block only, and are distributed evenly over its rounds. The dual variables inside
-    of a block may be longer than the penalty.
+    of a block may have norms above the penalty.
     """
     points = blocks.spread_to_rounds(block_solution.points)
     gradients = blocks.losses.gradients(points)
@@ -151,30 +151,30 @@ def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Ma
     return points, duals
 
 
-def _splits(blocks: BlockLosses, dual_lengths: Vector) -> Any:
-    """Rounds at which blocks are split: where dual variables are longer than the penalty.
+def _splits(blocks: BlockLosses, relative_norms: Vector) -> Any:
+    """Rounds at which blocks are split: where dual variables have norms above the penalty.
 
     Parameters
     ----------
     blocks
         The present blocks.
-    dual_lengths
-        Lengths of the dual variables of all moves, divided by the penalty, shape ``(T - 1,)``.
+    relative_norms
+        Norms of the dual variables of all moves, divided by the penalty, shape ``(T - 1,)``.
     """
     splits = []
     for start, length in zip(blocks.starts, blocks.lengths, strict=True):
-        lengths_inside = dual_lengths[start : start + length - 1]
-        if not len(lengths_inside) or lengths_inside.max() <= 1.0:
+        norms_inside = relative_norms[start : start + length - 1]
+        if not len(norms_inside) or norms_inside.max() <= 1.0:
             continue
-        # At most one split in each of SPLITS_PER_BLOCK parts of the block, at the longest one.
+        # At most one split in each of SPLITS_PER_BLOCK parts of the block, at the largest norm.
         part_starts = np.unique(
-            np.linspace(0, len(lengths_inside), SPLITS_PER_BLOCK, endpoint=False).astype(int)
+            np.linspace(0, len(norms_inside), SPLITS_PER_BLOCK, endpoint=False).astype(int)
         )
-        part_ends = np.append(part_starts[1:], len(lengths_inside))
+        part_ends = np.append(part_starts[1:], len(norms_inside))
         for part_start, part_end in zip(part_starts, part_ends, strict=True):
-            longest = part_start + int(lengths_inside[part_start:part_end].argmax())
-            if lengths_inside[longest] > 1.0:
-                splits.append(start + longest + 1)
+            largest = part_start + int(norms_inside[part_start:part_end].argmax())
+            if norms_inside[largest] > 1.0:
+                splits.append(start + largest + 1)
     return np.array(splits, dtype=int)
 
 

@@ -101,6 +101,6 @@ def solution_of_points(
 
 
 def clip_duals(duals: Matrix, penalty: float) -> Matrix:
-    """Shorten dual variables that are longer than the penalty to a length equal to it."""
-    lengths = row_norms(duals)
-    return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None])
+    """Shorten dual variables whose norms exceed the penalty to norms equal to it."""
+    norms = row_norms(duals)
+    return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(norms, penalty))[:, None])

@@ -473,8 +473,8 @@ def frontier_point(problem: Problem, penalty: float, solution: Solution) -> Fron
 def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     """Left end: the best comparator that does not move, and the penalty from which it is best."""
     diameter = problem.coordinates.domain.diameter
-    # The sum of the norms of all gradients at the centre: dual variables are rarely longer. If all
-    # gradients are 0, any positive penalty does.
+    # Norms of dual variables rarely exceed the sum of the norms of all gradients at the centre.
+    # If all gradients are 0, any positive penalty does.
     penalty = problem.scale / diameter or 1.0
     for _ in range(MAX_PENALTY_RAISES):
         solution = problem.solve(penalty, gap_fraction=gap_fraction)
@@ -482,7 +482,7 @@ def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
         if path_length <= LONGEST_STATIONARY_PATH * diameter:
             break
         penalty *= 10.0
-    # The dual variables prove their bound for every penalty of at least their largest length.
+    # The dual variables prove their bound for every penalty of at least their largest norm.
     longest_dual = float(row_norms(solution.duals).max(initial=0.0)) or penalty
     comparators = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
     loss = float(problem.losses.values(comparators).sum())
