@@ -1,4 +1,4 @@
-r"""Best comparator sequence for a penalty on its path, for long streams in many dimensions.
+r"""Best comparator sequence for a given penalty, for long streams in many dimensions, by blocks.
 
 Moves are penalised by λ times their length, so comparators move seldom. Consecutive rounds that
 share a comparator form a block, and the blocks form a shorter chain. The solution of this chain
