@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from swordplay.compile import inline, inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
+from swordplay.engine.ball import write_decision as write_decision
 from swordplay.engine.column_stats import (
     ColumnArrays,
     scale_and_update_each,
@@ -20,8 +21,8 @@ from swordplay.engine.column_stats import (
     track_target_each,
     write_missing_centers,
 )
-from swordplay.engine.layout import EXPERT, SCALAR, VECTOR, LearnerArrays
-from swordplay.engine.rounds import play_planned
+from swordplay.engine.layout import EXPERT, VECTOR, LearnerArrays
+from swordplay.engine.rounds import learner_at, play_planned
 
 
 class _RowSetting(NamedTuple):
@@ -238,15 +239,8 @@ def learn_rows(batch: RowBatch, model: RowModel, heads: LearnerArrays, out: Roun
                     late_scores[0, t, i] -= out.rounds[t, 0]
     learned = count
     for h in range(len(labels)):
-        learner = LearnerArrays(
-            heads.coordinates[h][:width],
-            heads.experts[h],
-            heads.vectors[h],
-            heads.scalars[h],
-            heads.settings[h],
-        )
         done = play_planned(
-            learner,
+            learner_at(heads, h, width),
             out.scaled,
             out.relative_targets[h],
             planned.schedule,
@@ -258,42 +252,6 @@ def learn_rows(batch: RowBatch, model: RowModel, heads: LearnerArrays, out: Roun
         for t in range(count):
             out.scores[0, t] += out.rounds[t, 0]
     return learned
-
-
-@inline
-def decision(
-    coordinates: Any,
-    experts: Matrix,
-    vectors: Matrix,
-    scalars: Vector,
-    weights: Vector,
-    answer: Vector,
-) -> None:
-    """Write x_t = centre + sum_i p_i (lookahead_scale_i xhat_i - lookahead_step_i a').
-
-    xhat_i = scale_i (coordinates_i + pending_update_i a'), with a' the last row. ``weights`` is
-    scratch of the caller: predicting may not write into the learner.
-    """
-    count = int(scalars[SCALAR.expert_count])
-    last_factor = 0.0
-    for i in range(count):
-        weights[i] = (
-            experts[EXPERT.weight, i]
-            * experts[EXPERT.lookahead_scale, i]
-            * experts[EXPERT.scale, i]
-        )
-    # A loop of its own: where a loop also stores, the order of its sum may depend on where the
-    # arrays lie in memory.
-    for i in range(count):
-        last_factor += (
-            weights[i] * experts[EXPERT.pending_update, i]
-            - experts[EXPERT.weight, i] * experts[EXPERT.lookahead_step, i]
-        )
-    for j in range(coordinates.shape[0]):
-        coordinate = vectors[VECTOR.center, j] + last_factor * vectors[VECTOR.last_row, j]
-        for i in range(count):
-            coordinate += weights[i] * coordinates[j, i]
-        answer[j] = coordinate
 
 
 class PredictScratch(NamedTuple):
@@ -333,14 +291,8 @@ def predict_rows(
     clip = model.settings[ROW_SETTING.column_clip]
     is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
     for h in range(len(scratch.decisions)):
-        decision(
-            heads.coordinates[h][: len(scaled)],
-            heads.experts[h],
-            heads.vectors[h],
-            heads.scalars[h],
-            scratch.weights,
-            scratch.decisions[h],
-        )
+        head = learner_at(heads, h, len(scaled))
+        write_decision(head, scratch.weights, scratch.decisions[h])
     for t in range(len(rows)):
         insert_recent(rows[t], model.recent)
         if len(column_centers) > 0:

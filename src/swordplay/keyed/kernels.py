@@ -32,8 +32,8 @@ from swordplay.engine.row_rounds import (
     insert_recent,
     prepare,
     product,
+    write_decision,
 )
-from swordplay.engine.row_rounds import decision as write_decision
 from swordplay.engine.second_order import class_calibration, layer
 from swordplay.engine.second_order.layout import COUNTER, LayerArrays
 from swordplay.engine.second_order.newton import LANES
@@ -256,14 +256,7 @@ def predict_keys(
     for k in range(len(runs.records)):
         record = records[runs.records[k]]
         at = unpack(record, key)
-        write_decision(
-            learner.coordinates,
-            learner.experts,
-            learner.vectors,
-            learner.scalars,
-            shares,
-            decision,
-        )
+        write_decision(learner, shares, decision)
         for t in range(runs.starts[k], runs.starts[k + 1]):
             insert_recent(rows.raw[t], key.recent)
             scale_row(rows.raw[t], key.centers, key.spreads, clip, scaled)
