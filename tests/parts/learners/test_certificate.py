@@ -55,7 +55,7 @@ def window(now, then, path_length, constant_steps, rounds=1):
         ENDS,
         constant_steps,
         since=then,
-        ancestors=np.arange(len(then.base)),
+        ancestors=np.arange(len(then.base_offsets)),
         rounds=rounds,
     )
 
@@ -153,9 +153,9 @@ def test_a_window_of_steps_that_change_and_the_vector_of_their_sums():
 
 
 def test_a_copy_has_the_dual_sum_of_its_parent():
-    copied = headed().copied(np.array([0, 1, 1]))
+    copied = headed().of_experts(np.array([0, 1, 1]))
     np.testing.assert_array_equal(copied.dual_sum, np.asarray(headed().dual_sum)[[0, 1, 1]])
-    assert played().copied(np.array([0, 1, 1])).dual_sum is None
+    assert played().of_experts(np.array([0, 1, 1])).dual_sum is None
 
 
 @pytest.mark.parametrize(
@@ -302,7 +302,7 @@ def test_a_step_that_never_met_a_gradient_costs_nothing():
 
 
 def test_a_copy_has_the_past_of_its_parent():
-    copied = played().copied(np.array([0, 1, 1]))
+    copied = played().of_experts(np.array([0, 1, 1]))
     for sums, before in zip(copied[:-1], played()[:-1], strict=True):
         np.testing.assert_array_equal(sums, before[[0, 1, 1]])
 
