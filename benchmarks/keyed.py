@@ -1,10 +1,10 @@
 """Many keys on one machine: ``python -m benchmarks.keyed [peers|track|folder] [--keys 200000]
 [--rows 50] ...``.
 
-``peers`` gives the same rows, interleaved, to ``swordplay track --key`` (with and without
-intervals), to ``Keyed`` in memory, to a loop over river models, to Spark's ``applyInPandas`` with
-river models, and to ``track_table``. The slow ones get a sample of the keys, with all their rows:
-their time a row does not depend on how many keys there are.
+``peers`` gives the same rows, interleaved, to ``swordplay track --key`` and to ``Keyed`` in memory,
+with whole models and in the cheap form (``lags=0, curves=None``), to a loop over river models, to
+Spark's ``applyInPandas`` with river models, and to ``track_table``. The slow ones get a sample of
+the keys, with all their rows: their time a row does not depend on the number of keys.
 
 ``track`` is the command alone, with a CSV file (numbers of six decimals) and with Parquet, with and
 without intervals.
@@ -129,11 +129,15 @@ def command(path: Path, folder: Path, *options: str) -> dict[str, Any]:
     return answer
 
 
-def in_memory(path: Path) -> int:
-    """``Keyed`` on arrays; returns how many rows it learned."""
+CHEAP = {"lags": 0, "curves": None}
+"""Models of first order."""
+
+
+def in_memory(path: Path, **settings: Any) -> int:
+    """Learn arrays with ``Keyed``; returns the number of rows."""
     from swordplay.keyed import Keyed
 
-    keyed = Keyed()
+    keyed = Keyed(**settings)
     for batch in pq.ParquetFile(path).iter_batches(GATHERED):
         rows = np.column_stack([batch.column(name).to_numpy() for name in FEATURES])
         keyed.predict_then_learn(batch.column("key"), rows, batch.column("y").to_numpy())
@@ -185,13 +189,20 @@ def river_on_spark(spark: Any, path: Path, folder: Path) -> None:
     tracked.write.parquet(str(folder / "river"))
 
 
-def ours_on_spark(spark: Any, path: Path, folder: Path) -> None:
+def ours_on_spark(
+    spark: Any, path: Path, folder: Path, name: str = "table", **settings: Any
+) -> None:
+    """``track_table``, with whole models unless ``settings`` say otherwise."""
     from swordplay.spark import track_table
 
-    tracked = track_table(
-        spark.read.parquet(str(path)), key="key", features=FEATURES, target="y", order="t"
-    )
-    tracked.write.parquet(str(folder / "table"))
+    columns = {"key": "key", "features": FEATURES, "target": "y", "order": "t"}
+    tracked = track_table(spark.read.parquet(str(path)), **columns, **settings)
+    tracked.write.parquet(str(folder / name))
+
+
+def cheap_on_spark(spark: Any, path: Path, folder: Path) -> None:
+    """``track_table`` with models of first order."""
+    ours_on_spark(spark, path, folder, "cheap", **CHEAP)
 
 
 def peers(options: argparse.Namespace) -> None:
@@ -206,7 +217,8 @@ def peers(options: argparse.Namespace) -> None:
         command(few, folder)  # compiled, or read from disk
         for what, more in (
             ("`track --key`, with intervals", ()),
-            ("`track --key --no-interval`", ("--no-interval",)),
+            ("`track --key --curves none`, with intervals", ("--curves", "none")),
+            ("`track --key --curves none --no-interval`", ("--curves", "none", "--no-interval")),
         ):
             with Timed() as timed:
                 answer = command(path, folder, *more)
@@ -216,9 +228,10 @@ def peers(options: argparse.Namespace) -> None:
                 timed,
                 f"RMSE {answer['errors']['swordplay']:.3f}, Parquet to Parquet",
             )
-        with Timed() as timed:
-            count = in_memory(path)
-        report("`Keyed.predict_then_learn`", count, timed, "arrays in memory")
+        for what, settings in (("`Keyed()`", {}), ("`Keyed(lags=0, curves=None)`", CHEAP)):
+            with Timed() as timed:
+                count = in_memory(path, **settings)
+            report(what, count, timed, "arrays in memory")
         with Timed() as timed:
             river_loop(sample)
         report("a loop over river models", len(sample), timed, f"{options.sample:,} of the keys")
@@ -229,6 +242,13 @@ def peers(options: argparse.Namespace) -> None:
             ours_on_spark(spark, few, folder / "warm")  # the workers start
             steps: list[tuple[str, Callable[..., None], Path, int, str]] = [
                 ("Spark's `track_table`", ours_on_spark, path, options.keys * options.rows, ""),
+                (
+                    "Spark's `track_table`, `lags=0, curves=None`",
+                    cheap_on_spark,
+                    path,
+                    options.keys * options.rows,
+                    "",
+                ),
                 (
                     "Spark's `applyInPandas`, river",
                     river_on_spark,

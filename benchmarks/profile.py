@@ -1,4 +1,4 @@
-"""Where a row's time goes, by kernel and by coat: `python -m benchmarks.profile` writes
+"""Where a row's time goes, by kernel and by estimator: `python -m benchmarks.profile` writes
 docs/profile.md.
 """
 
@@ -72,17 +72,14 @@ def best(call: Callable[[], Any], rows: int, turns: int = TURNS) -> float:
 def blocks(world: Workload) -> list[tuple[str, float]]:
     """Whole arrays: each kernel that `track` and the estimators call, and what is around them."""
     import swordplay as sp
-    from swordplay.estimators.heads import Heads
-    from swordplay.estimators.scaler import Scaler
-    from swordplay.estimators.scratch import Scratch
+    from swordplay.estimators.column_scaler import ColumnStats
+    from swordplay.estimators.linear_model import LinearModel
     from swordplay.intervals import SwordIntervals
     from swordplay.tracking.rungs import COUNT, Places, Rungs
 
     rows, targets, count = np.ascontiguousarray(world.features), world.targets, world.rounds
-    told: list[Scratch] = []
-    heads, rungs, intervals = Heads(world.dim), Rungs(world.dim), SwordIntervals()
-    heads.add()
-    heads.learn(rows, targets, beside=lambda scratch, _: told.append(scratch))
+    model, rungs, intervals = LinearModel(world.dim), Rungs(world.dim), SwordIntervals()
+    told = model.learn(rows, targets)
     losses, stream = Places(np.zeros((1, COUNT))), world.stream()
     found = [
         (
@@ -91,14 +88,14 @@ def blocks(world: Workload) -> list[tuple[str, float]]:
         ),
         (
             "a model of the estimators (`learn_rows`: scaling, planning, 28 experts)",
-            best(lambda: heads.learn(rows, targets), count),
+            best(lambda: model.learn(rows, targets), count),
         ),
         (
-            "&emsp;of that, scaling (`scale_and_follow`)",
-            best(lambda: Scaler(world.dim).scale_and_follow(rows), count),
+            "&emsp;of that, scaling (`scale_and_update`)",
+            best(lambda: ColumnStats(world.dim).scale_and_update(rows), count),
         ),
         (
-            "16 single step sizes, to compare with (`climb_values`)",
+            "16 single step sizes, to compare with (`learn_numbers`)",
             best(lambda: [rungs.play_values(one, losses) for one in told], count),
         ),
         (
@@ -141,32 +138,22 @@ def single(world: Workload) -> list[tuple[str, float]]:
         best(outside, count),
         best(lambda: [model.predict_one(row) for row in names], count),
     )
-    heads, bench = model._model.heads, model._model.heads._bench
-    values = list(world.features)
-    times = range(count)
+    workspace, times = model._model.workspace, range(count)
     return [
-        ("river's coat: `predict_one`, then `learn_one`", whole),
+        ("river: `predict_one`, then `learn_one`", whole),
         ("&emsp;of that, `predict_one`", asked),
         (
-            "&emsp;&emsp;the model's `predict_row`",
-            best(lambda: [heads.predict_row(row) for row in values], count),
-        ),
-        (
-            "&emsp;&emsp;&emsp;the machine code, called from Python",
-            best(lambda: [bench.ask() for _ in times], count),
+            "&emsp;&emsp;the machine code, called from Python",
+            best(lambda: [workspace.predict() for _ in times], count),
         ),
         ("&emsp;of that, `learn_one`", whole - asked),
         (
-            "&emsp;&emsp;the model's `learn_row`",
-            best(lambda: [heads.learn_row(row, 0.5) for row in values], count),
+            "&emsp;&emsp;the machine code, called from Python",
+            best(lambda: [workspace.learn(0.5) for _ in times], count),
         ),
         (
-            "&emsp;&emsp;&emsp;the machine code, called from Python",
-            best(lambda: [bench.learn() for _ in times], count),
-        ),
-        (
-            "&emsp;names and values checked and put in order",
-            best(lambda: [model._rows.row(x, model._rows.check(x)) for x in names], count),
+            "&emsp;of each, names and values checked and written",
+            best(lambda: [model._columns.fill(x, workspace) for x in names], count),
         ),
     ]
 

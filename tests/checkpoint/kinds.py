@@ -119,7 +119,7 @@ def sklearn_kind(
         labels is not None and len(labels) > 2,
     )
     assert any(".second." in entry for entry in state) == (curved and not many)
-    assert any(".tempered." in entry for entry in state) == (curved and many)
+    assert any(".calibration." in entry for entry in state) == (curved and many)
 
     def use(state: State, path: str) -> None:
         checkpoint.save(path, state, kind=name)

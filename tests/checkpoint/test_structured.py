@@ -245,10 +245,10 @@ def test_rows_of_a_class_that_can_hardly_be_counted(tmp_path):
     [
         (
             "sklearn classifier, sets",
-            "model.tempered.layer.0.bending_factors",
+            "model.calibration.layer.0.curved_factors",
             1,
             1e150,
-            "bending_factors",
+            "curved_factors",
         ),
         (
             "intervals, levels and columns",

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.tables import TableError
 from swordplay.tables.column_plans import FEWEST_COUNTS, MOST_CATEGORIES, ColumnPlan, plan
 from swordplay.tables.encoder import Encoder

@@ -14,11 +14,11 @@ from swordplay.compile import CHECKED
 assert CHECKED
 state = [np.zeros(2), np.zeros(2), np.zeros(2), np.zeros((column_stats.WARM_UP, 2))]
 rows, answer, norms = np.ones((3, 2)), np.empty((3, 2)), np.empty(3)
-column_stats.scale_and_follow(rows, *state, 5.0, answer, norms)
+column_stats.scale_and_update(rows, column_stats.ColumnArrays(*state), 5.0, answer, norms)
 assert state[2].tolist() == [3.0, 3.0]
 state[2][1] = -1e6  # what a forged checkpoint would say
 try:
-    column_stats.scale_and_follow(rows, *state, 5.0, answer, norms)
+    column_stats.scale_and_update(rows, column_stats.ColumnArrays(*state), 5.0, answer, norms)
 except IndexError:
     print("noticed")
 """

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 
 WORLDS = [(dim, noise) for dim in (3, 10) for noise in (0.03, 0.3)]
 """Columns, and deviation of the noise; the coefficients are of order 1."""

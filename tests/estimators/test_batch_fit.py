@@ -35,7 +35,7 @@ from swordplay.estimators.batch_solvers import (
     project_on_ball,
     table_scaling,
 )
-from swordplay.estimators.scaler import Scaler
+from swordplay.estimators.column_scaler import ColumnStats
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import ROUNDING, TWIN
 
@@ -67,8 +67,8 @@ class TestScaling:
     @settings(max_examples=50)
     @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, -3.0, 7.5, 1e6]), min_size=1, max_size=32))
     def test_columns_are_measured_as_a_stream_measures_its_first_rows(self, values):
-        column, scaler = np.array(values)[:, None], Scaler(1, clip=5.0)
-        scaler.scale_and_follow(column)
+        column, scaler = np.array(values)[:, None], ColumnStats(1, clip=5.0)
+        scaler.scale_and_update(column)
         centers, spreads = measure_columns(column, 5.0)
         assert centers[0] == scaler.places[0][0]
         np.testing.assert_allclose(spreads[0], scaler.places[1][0], rtol=ROUNDING)

@@ -5,7 +5,7 @@ can be saved.
 import numpy as np
 import pytest
 
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 
 SMALLEST, LARGEST = -323.0, 59.9
 """Decades: that of the smallest double above 0, and nearly that of the largest target."""

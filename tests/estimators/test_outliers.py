@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from estimators.bad_input import GRACE, degraded_windows
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 
 WHEN = (1, 2, 5, 10, 20, 50, 500, 20_000)
 """Rows at which the outlier comes, counted from 1."""

@@ -114,7 +114,7 @@ def bits(model):
     labels = model.classes_ if isinstance(model, base.Classifier) else None
     return (
         {key: np.asarray(value).tobytes() for key, value in state.items()},
-        list(model._rows.places.items()),
+        list(model._columns.column_of.items()),
         labels,
     )
 
@@ -213,8 +213,8 @@ def test_names_of_every_kind_come_back(tmp_path):
         )
     model.save(tmp_path / "model")
     twin = SwordRegressor.load(tmp_path / "model")
-    assert twin._rows.places == model._rows.places
-    assert set(twin._rows.places) == set(names)
+    assert twin._columns.column_of == model._columns.column_of
+    assert set(twin._columns.column_of) == set(names)
     model.learn_one({b"bytes": 1.0}, 1.0)
     with pytest.raises(TypeError, match="checkpoint holds names"):
         model.save(tmp_path / "model")
@@ -298,7 +298,8 @@ def test_a_missing_feature_lies_at_its_centre():
     for _ in range(3000):
         x = {"a": 5.0 + rng.normal(), "b": -3.0 + rng.normal()}
         model.learn_one(x, 2.0 * x["a"] + x["b"])
-    center = dict(zip(model._rows.places, model._model.columns.places[0].tolist(), strict=True))
+    centers = model._model.columns.places[0].tolist()
+    center = dict(zip(model._columns.column_of, centers, strict=True))
     assert model.predict_one({"b": -3.0}) == pytest.approx(
         model.predict_one({"a": center["a"], "b": -3.0}), rel=DRIVEN
     )

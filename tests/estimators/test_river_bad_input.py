@@ -36,7 +36,7 @@ def everything(estimator):
     """All that an estimator is."""
     labels = estimator.classes_ if isinstance(estimator, SwordClassifier) else None
     state = {} if estimator._model is None else estimator._model.state()
-    return list(estimator._rows.places.items()), labels, checkpoint.dumps(state, kind="x")
+    return list(estimator._columns.column_of.items()), labels, checkpoint.dumps(state, kind="x")
 
 
 @pytest.fixture(scope="module", params=TASKS)

@@ -9,8 +9,8 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.linear_model import LinearModel
 from tolerances import DRIVEN
 
 ROWS, DIM = 400, 5
@@ -54,7 +54,7 @@ def test_rows_one_by_one_give_the_bits_of_whole_arrays(make):
     whole, single = LinearModel(DIM, **MAKES[make]), LinearModel(DIM, **MAKES[make])
     whole.predict_then_learn(rows, targets)
     for row, target in zip(rows, targets.tolist(), strict=True):
-        single.learn_row(row, target)
+        single.predict_then_learn(row[None], np.array([target]))
     assert bits(single) == bits(whole)
     assert single.rounds == ROWS
 
@@ -66,7 +66,7 @@ def test_a_row_alone_is_predicted_with_the_bits_it_gets_among_others(make):
     model.predict_then_learn(rows[:300], targets[:300])
     before = bits(model)
     together = model.predict(rows[300:])
-    assert [model.predict_row(row) for row in rows[300:]] == together.tolist()
+    assert [model.predict(row[None])[0] for row in rows[300:]] == together.tolist()
     assert bits(model) == before  # and predictions leave no trace
     assert len(np.unique(together)) > 90
 
@@ -77,8 +77,8 @@ def test_a_prediction_is_that_of_predict_then_learn(make):
     model, other = LinearModel(DIM, **MAKES[make]), LinearModel(DIM, **MAKES[make])
     ahead = []
     for row, target in zip(rows, targets.tolist(), strict=True):
-        ahead.append(model.predict_row(row))
-        model.learn_row(row, target)
+        ahead.append(model.predict(row[None])[0])
+        model.predict_then_learn(row[None], np.array([target]))
     played = other.predict_then_learn(rows, targets)
     np.testing.assert_allclose(ahead, played, rtol=DRIVEN, atol=DRIVEN * np.abs(played).max())
 
@@ -90,11 +90,11 @@ def test_a_column_that_joins_is_one_that_was_missing_so_far(make):
     wide, widened = LinearModel(DIM, **MAKES[make]), LinearModel(3, **MAKES[make])
     expected = wide.predict_then_learn(rows, targets)
     narrow = widened.predict_then_learn(np.ascontiguousarray(rows[:200, :3]), targets[:200])
-    widened.predict_row(rows[0, :3])  # arrays at hand are of the old width now
+    widened.predict(rows[:1, :3])  # arrays at hand are of the old width now
     widened.widen(DIM)
     played = np.concatenate([narrow, widened.predict_then_learn(rows[200:], targets[200:])])
     np.testing.assert_allclose(played, expected, rtol=DRIVEN, atol=DRIVEN * np.abs(expected).max())
-    assert widened.predict_row(rows[-1]) == pytest.approx(wide.predict_row(rows[-1]), rel=DRIVEN)
+    assert widened.predict(rows[-1:])[0] == pytest.approx(wide.predict(rows[-1:])[0], rel=DRIVEN)
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_a_copy_goes_its_own_way(copied):
     rows, targets = stream("squared")
     model = LinearModel(DIM)
     for row, target in zip(rows[:50], targets[:50].tolist(), strict=True):
-        model.learn_row(row, target)
+        model.predict_then_learn(row[None], np.array([target]))
     twin, before = copied(model), bits(model)
-    twin.learn_row(rows[50], targets[50])
+    twin.predict_then_learn(rows[50:51], targets[50:51])
     assert bits(model) == before
-    model.learn_row(rows[50], targets[50])
+    model.predict_then_learn(rows[50:51], targets[50:51])
     assert bits(model) == bits(twin)
 
 
@@ -119,26 +119,24 @@ def test_classes_row_by_row(classes):
     rows, _ = stream("logistic")
     labels = np.random.default_rng(1).integers(classes, size=ROWS)
     whole, single = (
-        OneModelPerClass(lambda: LinearModel(DIM, loss="logistic"), classes) for _ in range(2)
+        ClassModel(lambda: LinearModel(DIM, loss="logistic"), classes) for _ in range(2)
     )
     whole.predict_then_learn(rows, labels)
     for row, label in zip(rows, labels.tolist(), strict=True):
-        single.learn_row(row, label)
+        single.predict_then_learn(row[None], np.array([label]))
     assert bits(single) == bits(whole)
     np.testing.assert_allclose(
-        [single.predict_row(row) for row in rows], whole.predict(rows), rtol=DRIVEN
+        [single.predict(row[None])[0] for row in rows], whole.predict(rows), rtol=DRIVEN
     )
 
 
 def test_scores_of_any_size_are_probabilities():
-    model = OneModelPerClass(
-        lambda: LinearModel(1, loss="logistic", radius=1e6, standardize=False), 2
-    )
+    model = ClassModel(lambda: LinearModel(1, loss="logistic", radius=1e6, standardize=False), 2)
     rows = np.array([[1.0], [-1.0]] * 30)
     model.predict_then_learn(rows, (rows[:, 0] > 0).astype(int))
     for size in (1.0, 1e3, 1e50):
         for sign in (-1.0, 1.0):
-            one = model.predict_row(np.array([sign * size]))
+            one = model.predict(np.array([[sign * size]]))[0]
             assert sum(one) == pytest.approx(1.0)
             assert min(one) >= 0.0
             assert (one[1] > 0.5) == (sign > 0)
@@ -148,10 +146,10 @@ def test_scores_of_any_size_are_probabilities():
     "settings", [{}, {"curves": None}, {"lags": 2}, {"standardize": False, "curves": None}], ids=str
 )
 @pytest.mark.parametrize("labels", [False, True], ids=["numbers", "labels"])
-def test_usual_rows_leave_the_bits_of_others(settings, labels):
-    """A plain dictionary takes the short way, any other mapping the long one.
+def test_the_fast_path_leaves_the_bits_of_the_other(settings, labels):
+    """Plain dictionaries take the fast path (``DictColumns.fill``), other mappings do not.
 
-    Some rows among them are not usual.
+    Some dictionaries have other names or types, and do not either.
     """
     import swordplay.river as ours
 
@@ -176,7 +174,9 @@ def test_usual_rows_leave_the_bits_of_others(settings, labels):
         short.learn_one(row, target > 0 if labels else target)
         long.learn_one(OrderedDict(row), target > 0 if labels else target)
     assert bits(short._model) == bits(long._model)
-    assert short._rows.usual is not None or "standardize" in settings
+    model = short._model.groups[0] if labels else short._model
+    assert short._columns.fill(rows[-1], model.workspace)
+    assert not long._columns.fill(OrderedDict(rows[-1]), model.workspace)
     for bad in (
         {"a": float("nan"), "b": 0.0, "c": 0.0, "d": 0.0},
         {"a": 10**400, "b": 0.0, "c": 0.0, "d": 0.0},

@@ -11,8 +11,9 @@ import swordplay.river
 import swordplay.sklearn
 from estimators.naive_second_order import NaiveLayer
 from swordplay import checkpoint, datasets
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.coefficients import mixture_weights
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.second_order_layer import SecondOrderLayer
 from swordplay.sklearn import SwordClassifier, SwordRegressor
 
 AUTO = {"lags": "auto", "curves": "auto"}
@@ -33,8 +34,8 @@ def test_beside_plain_python(logistic):
     target = labels if logistic else y
     rng = np.random.default_rng(1)
     first = 4 * labels - 2 + rng.normal(size=len(y)) if logistic else y + rng.normal(size=len(y))
-    layer = SecondOrder(4, logistic=logistic, intercept=True, lags=None)
-    naive = NaiveLayer(4, logistic, layer.state()["shapes"])
+    layer = SecondOrderLayer(4, logistic=logistic, intercept=True, lags=None)
+    naive = NaiveLayer(4, logistic, layer.state()["features"])
     answer = layer.learn(X, target, None, first, np.ones((len(y), 2)))
     wanted = [naive.row(row, one, goal) for row, one, goal in zip(X, first, target, strict=True)]
     np.testing.assert_allclose(answer, wanted, rtol=1e-7, atol=1e-7)
@@ -42,7 +43,7 @@ def test_beside_plain_python(logistic):
         layer.state()["coefficients"], np.array([one.theta for one in naive.experts]).T, atol=1e-7
     )
     np.testing.assert_allclose(
-        layer.state()["bending_coefficients"],
+        layer.state()["curved_coefficients"],
         np.array([one.theta for one in naive.benders]).T,
         atol=1e-7,
     )
@@ -61,8 +62,8 @@ def test_while_curves_pay_beside_plain_python(logistic):
     """
     X, y = bent()
     target, first = ((y > 1.5).astype(float), X[:, 1]) if logistic else (y, X[:, 1] + 0.3)
-    layer = SecondOrder(3, logistic=logistic, intercept=True, lags=None)
-    naive, seen = NaiveLayer(3, logistic, layer.state()["shapes"]), []
+    layer = SecondOrderLayer(3, logistic=logistic, intercept=True, lags=None)
+    naive, seen = NaiveLayer(3, logistic, layer.state()["features"]), []
     for row, one, goal in zip(X, first, target, strict=True):
         before = layer.state()
         said = layer.learn(row[None], np.array([goal]), None, np.array([one]), np.ones((1, 2)))[0]
@@ -70,9 +71,9 @@ def test_while_curves_pay_beside_plain_python(logistic):
         after = layer.state()
         same = [
             np.array_equal(before[name], after[name])
-            for name in ("bending_coefficients", "correcting_variances")
+            for name in ("curved_coefficients", "correcting_variances")
         ]
-        seen.append((int(before["known"][1]), *same))
+        seen.append((int(before["counters"][1]), *same))
     rested = [active for active, *same in seen if active > 0 and all(same)]
     assert rested == [
         active for active in range(500, seen[-1][0] + 1) if active % (2 if logistic else 4)
@@ -84,7 +85,7 @@ def test_batches_and_rows_leave_the_same_bits_while_curves_pay():
     whole, rows = LinearModel(3, **AUTO), LinearModel(3, **AUTO)
     whole.predict_then_learn(X, y)
     for row, goal in zip(X, y.tolist(), strict=True):
-        rows.learn_row(row, goal)
+        rows.predict_then_learn(row[None], np.array([goal]))
     one, other = whole.state(), rows.state()
     assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
 
@@ -129,7 +130,7 @@ def test_river_learns_the_same(lags):
 def test_coefficients_are_the_whole_prediction_but_for_curves_and_doubt(lags):
     X, y, labels = table()
     model = SwordRegressor(lags=lags, curves="auto").partial_fit(X, y)
-    model.model_.second._parts()["bending_coefficients"][:] = 0.0
+    model.model_.second_order._parts()["curved_coefficients"][:] = 0.0
     row = X[:1] + 0.1
     last = model.lag_coef_ @ y[::-1][: len(model.lag_coef_)]
     assert model.predict(row)[0] == pytest.approx(
@@ -138,7 +139,7 @@ def test_coefficients_are_the_whole_prediction_but_for_curves_and_doubt(lags):
     assert len(model.lag_coef_) == (3 if lags == "auto" else lags)
     two = SwordClassifier(lags=lags, curves="auto").partial_fit(X, labels, classes=[0, 1])
     assert two.coef_.shape == (1, 4)
-    two.model_.second._parts()["bending_coefficients"][:] = 0.0
+    two.model_.second_order._parts()["curved_coefficients"][:] = 0.0
     if lags == 0:  # rows far from all others are doubted, and these are not
         said = two.decision_function(row)[0]
         assert said == pytest.approx(float(row[0] @ two.coef_[0] + two.intercept_[0]), rel=0.1)
@@ -173,14 +174,14 @@ def test_a_file_without_the_parameter_is_first_order_only(tmp_path):
         ("coefficients", lambda old: old[:-1]),
         ("variances", lambda old: old - 2.0),
         ("discounts", lambda old: old + 1.0),
-        ("behind", lambda old: old + 15.0),
+        ("lag_behind", lambda old: old + 15.0),
         ("columns", lambda old: old * np.nan),
         ("columns", lambda old: -old),
-        ("sums", lambda old: old - 1e9),
-        ("known", lambda old: old * np.inf),
-        ("known", lambda old: np.append(old[:-1], 0.0)),
-        ("ends", lambda old: old * 1e64),
-        ("ends", lambda old: old[::-1]),
+        ("loss_sums", lambda old: old - 1e9),
+        ("counters", lambda old: old * np.inf),
+        ("counters", lambda old: np.append(old[:-1], 0.0)),
+        ("target_range", lambda old: old * 1e64),
+        ("target_range", lambda old: old[::-1]),
     ],
 )
 def test_a_damaged_layer_is_refused(name, change):
@@ -202,12 +203,12 @@ def test_columns_that_join_late_leave_the_others_as_they_are():
         "logistic": False,
         "intercept": True,
         "lags": None,
-        "bends": 0,
+        "curves": 0,
     }  # curves are of the columns of the first row
-    whole, grown = SecondOrder(4, **straight), SecondOrder(3, **straight)
+    whole, grown = SecondOrderLayer(4, **straight), SecondOrderLayer(3, **straight)
     whole.learn(late, y, None, y, np.ones((300, 2)))
     grown.learn(late[:150, :3].copy(), y[:150], None, y[:150], np.ones((150, 2)))
-    grown.widen(4)
+    grown.widened(4)
     grown.learn(late[150:], y[150:], None, y[150:], np.ones((150, 2)))
     one, other = whole.state(), grown.state()
     assert all(np.array_equal(one[name], other[name]) for name in one)
@@ -222,7 +223,7 @@ def test_without_columns_there_is_the_past_and_no_curve(loss):
     chances = 1 / (1 + np.exp(-said)) if loss == "logistic" else said
     mean = np.cumsum(target[:199]) / np.arange(1, 200)
     assert np.mean((chances[1:] - target[1:200]) ** 2) < 0.8 * np.mean((mean - target[1:200]) ** 2)
-    assert model.second.state()["shapes"].shape == (0, 5)
+    assert model.second_order.state()["features"].shape == (0, 5)
     for width in (0, 2):  # saved as it began, and when columns have joined
         model.widen(width)
         again = LinearModel(width, loss=loss, **AUTO)
@@ -235,20 +236,20 @@ def test_without_columns_there_is_the_past_and_no_curve(loss):
 
 def test_wide_tables_and_three_classes_do_without():
     rng = np.random.default_rng(0)
-    assert LinearModel(64, **AUTO).second is not None
-    assert LinearModel(65, **AUTO).second is None
+    assert LinearModel(64, **AUTO).second_order is not None
+    assert LinearModel(65, **AUTO).second_order is None
     model = LinearModel(64, **AUTO)
     model.widen(65)
-    assert model.second is None
+    assert model.second_order is None
     X, labels = rng.normal(size=(60, 2)), np.arange(60) % 3
     many, plain = SwordClassifier(**AUTO), SwordClassifier(lags=0, curves=None)
     for one in (many, plain):
         one.partial_fit(X[:30], labels[:30] % 2, classes=[0, 1])
-    assert many.model_.second is not None
+    assert many.model_.second_order is not None
     for one in (many, plain):
         one.predict_proba_then_learn(X, labels)
-    assert many.model_.second is None
-    assert plain.model_.tempered is None
+    assert many.model_.second_order is None
+    assert plain.model_.calibration is None
     np.testing.assert_array_equal(many.decision_function(X), plain.decision_function(X))
 
 
@@ -369,10 +370,10 @@ def test_a_model_that_is_told_at_once_is_the_estimator_alone(lags):
 
 def test_rows_that_were_asked_just_now_leave_the_same_bits():
     X, y, _ = table()
-    one, other = (SecondOrder(4, logistic=False, intercept=True, lags=None) for _ in range(2))
+    one, other = (SecondOrderLayer(4, logistic=False, intercept=True, lags=None) for _ in range(2))
     for t in range(60):
         row, goal, first = X[t : t + 1], y[t : t + 1], y[t : t + 1] + 0.1
-        notes = one.ask(row, first)[1]
+        notes = one.forecast(row, first)[1]
         one.learn(row, goal, None, first, np.ones((1, 2)), notes=notes)
         other.learn(row, goal, None, first, np.ones((1, 2)))
     assert all(np.array_equal(one.state()[name], other.state()[name]) for name in one.state())
@@ -380,14 +381,16 @@ def test_rows_that_were_asked_just_now_leave_the_same_bits():
 
 def test_late_answers_are_learned_with_the_last_targets_of_then():
     X, y, _ = table()
-    late, twin = (SecondOrder(4, logistic=False, intercept=True, lags=None) for _ in range(2))
+    late, twin = (SecondOrderLayer(4, logistic=False, intercept=True, lags=None) for _ in range(2))
     for layer in (late, twin):
         layer.learn(X[:100], y[:100], None, y[:100] + 0.1, np.ones((100, 2)))
-    noted = late.ask(X[100:101], y[100:101] + 0.1)[1]
+    noted = late.forecast(X[100:101], y[100:101] + 0.1)[1]
     then = late.state()["recent"]
     for layer in (late, twin):
         layer.learn(X[101:110], y[101:110], None, y[101:110] + 0.1, np.ones((9, 2)))
-    now, behind, top = (late.state()[name] for name in ("recent", "behind", "top_behind"))
+    now, behind, top = (
+        late.state()[name] for name in ("recent", "lag_behind", "corrected_lag_behind")
+    )
     late.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)), notes=noted)
     twin._parts()["recent"][:] = then
     twin.learn(X[100:101], y[100:101], None, y[100:101] + 0.1, np.ones((1, 2)))
@@ -400,13 +403,13 @@ def test_late_answers_are_learned_with_the_last_targets_of_then():
     count = int(noted[0, 0])
     assert count == len(top) == 9
     for before, said, name in (
-        (behind, noted[0, 5:11], "behind"),
-        (top, noted[0, 11:], "top_behind"),
+        (behind, noted[0, 5:11], "lag_behind"),
+        (top, noted[0, 11:], "corrected_lag_behind"),
     ):
         losses = (
             target - said
         ) ** 2  # what was said then is judged, of the forecasts and of their mixtures
-        sums = late.state()["sums" if name == "behind" else "top_sums"]
+        sums = late.state()["loss_sums" if name == "lag_behind" else "corrected_loss_sums"]
         wanted = 0.998 * before + 0.1 * losses / (sums[:-1].min() / sums[-1])
         np.testing.assert_allclose(late.state()[name], np.minimum(wanted - wanted.min(), 14.0))
 
@@ -428,22 +431,22 @@ def test_curves_show_on_two_interleaved_crescents():
     assert (
         np.mean(model.predict(X[-500:]) != side[-500:]) < 0.04
     )  # rows that do not follow are bent, too
-    assert model.model_.second.bends == 64
+    assert model.model_.second_order.curves == 64
 
 
 @pytest.mark.parametrize(("logistic", "edge"), [(False, -0.1), (True, 7.0)])
-def test_who_bends_in_vain_is_asked_seldom(logistic, edge):
+def test_curves_that_do_not_help_are_evaluated_seldom(logistic, edge):
     from swordplay.compile import uncompiled
     from swordplay.engine.second_order import features, layout
 
-    layer = SecondOrder(2, logistic=logistic, intercept=True, lags=None)
-    book = layout.parts_of(layer._numbers, layer._setting, 6)
-    asked = uncompiled(features.count_asked)
-    book.top_behind[:5], book.top_behind[5:] = 0.5, 0.5 + edge
+    layer = SecondOrderLayer(2, logistic=logistic, intercept=True, lags=None)
+    book = layout.parts_of(layer._numbers, layer._settings, 6)
+    asked = uncompiled(features.active_corrected)
+    book.corrected_lag_behind[:5], book.corrected_lag_behind[5:] = 0.5, 0.5 + edge
     for active, count in ((499, 9), (500, 5), (503, 5), (504, 9)):
-        book.known[layout.KNOWN.active] = active
+        book.counters[layout.COUNTER.active] = active
         assert asked(book, logistic) == count
-    book.known[layout.KNOWN.active], book.top_behind[8] = 503, 0.49 + edge
+    book.counters[layout.COUNTER.active], book.corrected_lag_behind[8] = 503, 0.49 + edge
     assert asked(book, logistic) == 9
 
 
@@ -454,7 +457,7 @@ def test_who_is_not_asked_keeps_his_distance():
     behind = np.array(
         [0.0, 1.0, 0.3, 0.0, 13.9]
     )  # two of three were judged from 0.2 and more; the third leads by 0.1
-    uncompiled(mixing.keep_distance)(behind, 2, 0.2)
+    uncompiled(mixing.keep_unscored)(behind, 2, 0.2)
     np.testing.assert_allclose(behind, [0.2, 1.2, 0.3, 0.0, 13.9])
 
 
@@ -482,7 +485,7 @@ def test_tables_with_words_grow_and_are_saved(make, tmp_path):
 def test_the_summary_says_whom_it_follows():
     X, y, _ = table()
     model = SwordRegressor(**AUTO).partial_fit(X, y)
-    weights = model.model_.second.weights()
+    weights = mixture_weights(model.model_.second_order)
     assert list(weights) == ["first order", "second order", "second order with lags", "no change"]
     assert sum(weights.values()) == pytest.approx(1.0)
     assert weights["second order with lags"] > 0.9
@@ -490,7 +493,7 @@ def test_the_summary_says_whom_it_follows():
         f"{100 * weights['second order with lags']:.0f} % second order with lags" in model.summary()
     )
     assert "mixture" not in SwordRegressor(curves=None).partial_fit(X, y).summary()
-    assert set(SwordRegressor(lags=0).partial_fit(X, y).model_.second.weights()) == {
+    assert set(mixture_weights(SwordRegressor(lags=0).partial_fit(X, y).model_.second_order)) == {
         "first order",
         "second order",
     }
@@ -509,16 +512,16 @@ def test_a_missing_entry_lies_where_its_column_lies_now(loss):
     whole, rows = (LinearModel(4, loss=loss, **AUTO) for _ in range(2))
     whole.predict_then_learn(holed, target)
     for row, goal in zip(holed, target.tolist(), strict=True):
-        said = rows.predict_row(row)
+        said = rows.predict(row[None])[0]
         assert said == pytest.approx(rows.predict(row[None])[0])
-        rows.learn_row(row, goal)
+        rows.predict_then_learn(row[None], np.array([goal]))
     one, other = whole.state(), rows.state()
     assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
     gap = holed[-1:].copy()
     gap[0, 1] = np.nan
     put = gap.copy()
     put[0, 1] = whole.columns.places[0][1]
-    layer = whole.second
+    layer = whole.second_order
     first = np.zeros(1)
     assert (
         layer.predict(gap, first, 1, np.array([whole.columns.places[0]]))[0]
@@ -544,13 +547,17 @@ def test_what_is_cut_by_hand():
     from swordplay.engine.second_order import mixing, newton
 
     ends = np.array([-1.0, 3.0])
-    assert [uncompiled(mixing.cut)(value, ends) for value in (10.0, -10.0, 2.0)] == [5.0, -3.0, 2.0]
-    assert [uncompiled(mixing.tamed)(value, ends) for value in (100.0, -100.0)] == [7.0, -5.0]
-    uncompiled(mixing.follow_range)(ends, 0.0)
+    assert [uncompiled(mixing.clip_forecast)(value, ends) for value in (10.0, -10.0, 2.0)] == [
+        5.0,
+        -3.0,
+        2.0,
+    ]
+    assert [uncompiled(mixing.clip_target)(value, ends) for value in (100.0, -100.0)] == [7.0, -5.0]
+    uncompiled(mixing.update_range)(ends, 0.0)
     assert ends.tolist() == [-1.0 + 4.0 / 4096.0, 3.0 - 4.0 / 4096.0]
     group, notes = np.full((newton.rows_of(1), 4), 0.1), np.zeros((4, 4))  # usual residuals of 0.1
     notes[newton.LEVERAGE] = [4.0, 0.5, 0.0, 1.0]
-    uncompiled(newton.miss_numbers)(group, 1, 5.0, 1.0, notes)
+    uncompiled(newton.squared_residuals)(group, 1, 5.0, 1.0, notes)
     assert notes[newton.RESIDUAL].tolist() == [1.0] * 4
     assert notes[newton.CURVATURE].tolist() == [0.25, 1.0, 1.0, 1.0]
     np.testing.assert_allclose(group[3], 0.1 + (2.0 - 0.1) / 128.0)
@@ -560,5 +567,5 @@ def test_experts_with_lags_know_the_last_error():
     rng = np.random.default_rng(7)
     rows = rng.normal(size=(160, 3))
     model = SwordRegressor().partial_fit(rows, rows @ [1.0, -2.0, 0.5])
-    assert model.model_.second.errors == 1
+    assert model.model_.second_order.competes
     assert len(model.state()["model.second.recent"]) == 4

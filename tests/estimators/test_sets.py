@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from swordplay.estimators.mass import mass_above, of_truths
+from swordplay.estimators.class_probabilities import of_true_labels, probability_above
 from swordplay.river import SwordClassifier as RiverClassifier
 from swordplay.sklearn import SwordClassifier
 
@@ -26,17 +26,17 @@ def held(sets, classes, y):
 def test_mass_above_by_hand_and_by_its_definition():
     rng = np.random.default_rng(0)
     p = rng.integers(1, 5, size=(200, 6)) / 10.0  # many ties
-    for row, above in zip(p, mass_above(p), strict=True):
+    for row, above in zip(p, probability_above(p), strict=True):
         np.testing.assert_allclose(above, [row[row > own].sum() for own in row])
     labels = rng.integers(6, size=200)
-    assert of_truths(mass_above(p), labels).tolist() == [
-        row[k] for row, k in zip(mass_above(p), labels, strict=True)
+    assert of_true_labels(probability_above(p), labels).tolist() == [
+        row[k] for row, k in zip(probability_above(p), labels, strict=True)
     ]
-    assert mass_above(np.array([[0.5, 0.3, 0.2]])).tolist() == [[0.0, 0.5, 0.8]]
+    assert probability_above(np.array([[0.5, 0.3, 0.2]])).tolist() == [[0.0, 0.5, 0.8]]
     two = rng.dirichlet([1.0, 1.0], size=500)
     two[:5] = 0.5, 0.5
     with_a_third = np.hstack([two, np.zeros((500, 1))])  # sorted, and the same bits
-    assert np.array_equal(mass_above(two), mass_above(with_a_third)[:, :2])
+    assert np.array_equal(probability_above(two), probability_above(with_a_third)[:, :2])
 
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import FIRST_ORDER, ROUNDING, SCALED_FORECASTS, TWIN
 

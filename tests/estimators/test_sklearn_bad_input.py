@@ -10,7 +10,7 @@ from scipy import sparse
 
 from estimators.bad_input import AFTER, BEFORE, CASES, GRACE, NAMES, REFUSED, cases, degraded, world
 from swordplay.core import arguments, checkpoint
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.estimators.sklearn_base import MAX_SPARSE_COLUMNS, MAX_WEIGHT
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor
 from tolerances import ROUNDING

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import swordplay as sp
 from swordplay.estimators.batch_solvers import TableScaling, measure_columns
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.sklearn import SwordAggregator, SwordClassifier, SwordRegressor, TableEncoder
 
 ROWS = 200

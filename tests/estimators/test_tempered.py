@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import swordplay.river
-from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.class_probabilities import ClassCalibration
 from swordplay.late import LateModel
 from swordplay.sklearn import SwordClassifier
 
@@ -64,7 +64,7 @@ def test_beside_plain_python():
     _, labels = table()
     rng = np.random.default_rng(1)
     scores = 0.5 * rng.normal(size=(400, 4)) + 0.5 * np.eye(4)[labels]
-    tempered = Tempered()
+    tempered = ClassCalibration()
     answer = tempered.learn(scores, labels, None)
     wanted, sharp, theta = naive(scores, labels)
     np.testing.assert_allclose(answer, wanted, rtol=1e-9)
@@ -85,7 +85,7 @@ def test_whole_tables_single_rows_and_river_say_the_same():
         parts.partial_fit(X[t : t + 1], labels[t : t + 1])
     one, other = whole.model_.state(), parts.model_.state()
     assert all(np.asarray(one[name]).tobytes() == np.asarray(other[name]).tobytes() for name in one)
-    assert "tempered.numbers" in one
+    assert "calibration.numbers" in one
     for row, label in zip(X.tolist(), labels.tolist(), strict=True):
         theirs.learn_one(dict(enumerate(row)), label)
     chances = theirs.predict_proba_one(dict(enumerate(X[0])))
@@ -101,12 +101,12 @@ def test_it_is_saved_and_refused_if_damaged(tmp_path):
     wanted = model.predict_proba_then_learn(X[200:], labels[200:])
     np.testing.assert_array_equal(twin.predict_proba_then_learn(X[200:], labels[200:]), wanted)
     for place, value in ((0, 4.0), (1, -1.0), (4, 9.0), (5, 0.0), (7, np.nan)):
-        numbers = model.model_.tempered.state()["numbers"]
+        numbers = model.model_.calibration.state()["numbers"]
         numbers[place] = value
-        with pytest.raises(ValueError, match="tempered"):
-            Tempered().load_state({"numbers": numbers}, 4)
+        with pytest.raises(ValueError, match="calibration"):
+            ClassCalibration.from_parts({"calibration": {"numbers": numbers}}, 4, None)
     with pytest.raises(ValueError, match="shape"):
-        Tempered().load_state({"numbers": np.zeros(3)}, 4)
+        ClassCalibration.from_parts({"calibration": {"numbers": np.zeros(3)}}, 4, None)
 
 
 def test_a_model_that_is_told_at_once_is_the_estimator_alone():
@@ -123,7 +123,7 @@ def test_a_model_that_is_told_at_once_is_the_estimator_alone():
 
 def test_late_labels_are_learned_with_the_last_label_of_then():
     scores = np.array([[1.0, 0.0, -1.0]])
-    one, other = Tempered(), Tempered()
+    one, other = ClassCalibration(), ClassCalibration()
     one.learn(scores, np.array([2]), None)
     noted = one.notes(1)
     one.learn(scores, np.array([1]), None)

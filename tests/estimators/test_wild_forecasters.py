@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from swordplay.estimators import mixture
+from swordplay.estimators.forecast_mixture import ForecastMixture
 from swordplay.sklearn import SwordAggregator
 
 ROWS, SHORTEST, MOST = 6000, 2000, 1.1
@@ -96,7 +96,7 @@ def test_rows_and_batches_are_the_same():
     ],
 )
 def test_a_damaged_guard_is_refused(name, change):
-    model = mixture.Mixture(3)
+    model = ForecastMixture(3)
     state = model.state()
     state[f"guard.{name}"] = change(state[f"guard.{name}"])
     with pytest.raises(ValueError, match="guard"):
@@ -108,11 +108,13 @@ def test_losses_are_counted_by_hand():
 
     All of them fade by 1 - 1/8000 a round.
     """
-    from swordplay.engine.second_order.mixing import mix_rows
+    from swordplay.engine.second_order.mixing import robust_mix
 
     said, numbers = np.ones((22, 2)), np.zeros(5)
     said[21, 1] = 1e6
-    mix_rows(said, np.zeros(22), np.empty(0), np.ones(22), 0.5, numbers, np.empty(2), np.empty(22))
+    robust_mix(
+        said, np.zeros(22), np.empty(0), np.ones(22), 0.5, numbers, np.empty(2), np.empty(22)
+    )
     fade = 1.0 - 1.0 / 8000.0
     rounds = (1.0 - fade**22) / (1.0 - fade)
     np.testing.assert_allclose(numbers[2:], [rounds, rounds - 1.0 + 1e4, rounds])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from swordplay.engine.column_stats import WARM_UP, scale_and_follow
+from swordplay.engine.column_stats import WARM_UP, ColumnArrays, scale_and_update
 
 STEP_SIZES = [2.0**-k for k in range(1, 9)]
 PACES = [0.5, 0.1]
@@ -17,8 +17,12 @@ def clip(value, limit):
 def scaled_columns(rows):
     d = rows.shape[1]
     answer, norms = np.empty((len(rows), d)), np.empty(len(rows))
-    scale_and_follow(
-        rows, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((WARM_UP, d)), 5.0, answer, norms
+    scale_and_update(
+        rows,
+        ColumnArrays(np.zeros(d), np.zeros(d), np.zeros(d), np.zeros((WARM_UP, d))),
+        5.0,
+        answer,
+        norms,
     )
     return answer
 

@@ -13,6 +13,8 @@ pytestmark = pytest.mark.xdist_group("keyed")
 WITHIN = 1.02
 """Largest error of a key, in errors of a SwordRegressor on the rows of this key alone."""
 CHEAP = {"lags": 0, "curves": None}
+SKIPPED = 20
+"""First rows of a key that are not counted: before anything is known, its error is the target."""
 
 
 def sensors(rows, seed=0):
@@ -64,8 +66,9 @@ def interleaved(parts):
 
 
 def rms_by_key(frame, predictions):
-    squares = (predictions - frame["y"]) ** 2
-    return np.sqrt(squares.groupby(frame["key"].to_numpy()).mean())
+    counted = (frame.groupby("key").cumcount() >= SKIPPED).to_numpy()
+    squares = (np.asarray(predictions)[counted] - frame["y"][counted]) ** 2
+    return np.sqrt(squares.groupby(frame["key"][counted].to_numpy()).mean())
 
 
 def compare(frame, better_than_cheap):
@@ -81,15 +84,12 @@ def compare(frame, better_than_cheap):
     assert (full <= WITHIN * of_each).all()
     assert full.mean() <= better_than_cheap * cheap.mean()
     tracked = swordplay.track(frame, target="y", key="key").predictions.to_pandas()
-    # The command predicts no first row of a key.
-    seen = tracked["prediction"].notna().to_numpy()
-    of_track = rms_by_key(frame[seen], tracked["prediction"][seen])
-    assert (of_track <= WITHIN * rms_by_key(frame[seen], pd.Series(alone)[seen])).all()
+    assert (rms_by_key(frame, tracked["prediction"]) <= WITHIN * of_each).all()
     return {"alone": of_each.mean(), "full": full.mean(), "cheap": cheap.mean()}
 
 
 def test_two_sensors():
-    compare(sensors(2000), better_than_cheap=0.9)
+    compare(sensors(2000), better_than_cheap=0.6)
 
 
 def test_stores():
@@ -98,7 +98,7 @@ def test_stores():
 
 @pytest.mark.deep
 def test_two_sensors_for_long():
-    compare(sensors(20_000), better_than_cheap=0.9)
+    compare(sensors(20_000), better_than_cheap=0.6)
 
 
 @pytest.mark.deep

@@ -187,7 +187,7 @@ def test_what_is_no_folder_of_keys_or_damaged_is_refused(tmp_path):
     (tmp_path / FILE).write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
     for bad in (state[:50], b"\xff\0nothing"):
         with pytest.raises(ValueError, match=r"."):
-            keyed._table.read(decompress(bad), 1)
+            keyed._table.read([(1, decompress(bad))])
     with pytest.raises(CheckpointError, match=r"a state of key '.' that is damaged"):
         Keyed.load(tmp_path).predict(["a", "b"], np.ones((2, 1)))
     with closing(sqlite3.connect(tmp_path / FILE)) as base, base:

@@ -1,6 +1,8 @@
 """Many keys at once: each learns as if it were alone, and can be taken out, saved and let go."""
 
 import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -178,6 +180,35 @@ def test_idle_keys_expire():
         keyed.predict_then_learn(["a"], row, [1.0], now=2)
     assert keyed.predict_then_learn(["b"], row, [5.0], now=9).tolist() == [0.0]  # it begins again
     assert Keyed().predict(["x"], row).tolist() == [0.0]
+
+
+def test_threads_of_the_caller_take_turns():
+    """Keys join in every call, so that arrays move while another thread would write to them."""
+    rng = np.random.default_rng(6)
+    rows = rng.normal(size=(4, 30, 40, 3))
+    shared = Keyed(threads=1)
+
+    def learn(thread):
+        said = []
+        for turn, some in enumerate(rows[thread]):
+            names = [f"{thread} {k}" for k in range(turn + 1)] * 40
+            said.append(shared.predict_then_learn(names[:40], some, some[:, 0]))
+        return np.concatenate(said)
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(learn, range(4)))
+    for thread in range(4):
+        shared = Keyed(threads=1)
+        assert np.array_equal(together[thread], learn(thread))
+
+
+def test_copies_and_pickles_go_on_the_same():
+    keyed = Keyed(threads=2)
+    names, rows, targets = next(world(7, most=400))
+    keyed.predict_then_learn(names, rows, targets)
+    for twin in (copy.deepcopy(keyed), pickle.loads(pickle.dumps(keyed))):
+        said = copy.deepcopy(keyed).predict_then_learn(names, rows, targets)
+        assert np.array_equal(twin.predict_then_learn(names, rows, targets), said)
 
 
 def test_keys_are_text_or_whole_numbers():

@@ -19,10 +19,10 @@ from scipy import sparse
 from swordplay import river, sklearn
 from swordplay.cli import run
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.class_model import ClassModel
 from swordplay.estimators.dict_models import DictClassifier
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.intervals import SwordIntervals
 from swordplay.late import (
     LateModel,
@@ -144,9 +144,7 @@ class NaiveLabels:
 
     def __init__(self):
         self.columns, self.words, self.labels, self.pending, self.said = [], [], [], {}, {}
-        self.model = OneModelPerClass(
-            lambda: LinearModel(max(1, len(self.columns)), loss="logistic")
-        )
+        self.model = ClassModel(lambda: LinearModel(max(1, len(self.columns)), loss="logistic"))
 
     def numbers(self, x):
         found = {

@@ -15,7 +15,7 @@ pytest.importorskip("pyspark")
 
 from spark.test_rows import batch
 from spark.worlds import FEATURES, MODEL, alone, world
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark import functions, open_state, processors
 from swordplay.spark.pages import MAX_KEYS, Page, Pages
 from swordplay.spark.plan import Plan

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from swordplay.core import checkpoint
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.probabilities import of_scores
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.class_probabilities import probabilities_of
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.key_bytes import HEADER
 from swordplay.keyed.record_layout import KeyModel, RecordLayout
 from swordplay.spark.pages import keys_to_bytes, split_keys
@@ -74,7 +74,7 @@ def test_keys_in_a_table_predict_what_each_predicts_alone(loss, lags, curves, re
             mine = numbers == number
             expected = models[number].predict_then_learn(rows[mine].copy(), targets[mine])
             if classes:
-                expected = of_scores(expected[:, None], 2)[:, 1]
+                expected = probabilities_of(expected[:, None], 2)[:, 1]
             assert np.array_equal(answers[mine, -1], expected)
         if resume:  # by way of bytes, in two pieces that come back in another order
             halves = [world.names[4:], world.names[:4]]
@@ -92,7 +92,7 @@ def test_keys_in_a_table_predict_what_each_predicts_alone(loss, lags, curves, re
 UNCOMPILED = """
 import numba, numpy as np
 from spark.test_record import World, plan
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.kernels import learn_keys
 assert numba.config.DISABLE_JIT and not hasattr(learn_keys, "signatures")
 world, table = World("squared", seed=4), plan(4, lags="auto").table()
@@ -156,7 +156,7 @@ def test_classes_have_a_model_each(settings):
     zeros = np.zeros(300, dtype=np.int64)
     found = table.learn(zeros, np.arange(300), rows, places.astype(float))
     settings = settings or {"lags": "auto", "curves": "auto"}
-    model = OneModelPerClass(lambda: LinearModel(3, loss="logistic", **settings), 4)
+    model = ClassModel(lambda: LinearModel(3, loss="logistic", **settings), 4)
     expected = model.predict_then_learn(rows, places)
     np.testing.assert_allclose(found, expected, 0.0, 1e-12)
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from spark.worlds import FEATURES, MODEL, alone, world
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark.plan import Plan
 from swordplay.spark.rows import LATE, NO_KEY, NO_ORDER, track
 from tolerances import TWIN
@@ -117,7 +117,7 @@ def test_classes_are_told_as_by_one_model_per_class(classes):
     rows = world(1, 40, seed=3, most=9).sort_values("at")
     rows["y"] = np.digitize(rows["y"], [0.0, 2.0][: classes - 1]).astype(float)
     answer = tracked(rows, plan.table(), plan)
-    model = OneModelPerClass(lambda: LinearModel(len(FEATURES), loss="logistic", **MODEL), classes)
+    model = ClassModel(lambda: LinearModel(len(FEATURES), loss="logistic", **MODEL), classes)
     expected = model.predict_then_learn(
         rows[FEATURES].to_numpy(copy=True), rows["y"].to_numpy(dtype=int)
     )

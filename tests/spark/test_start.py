@@ -13,7 +13,7 @@ from spark.test_pages import Handle, plan, run
 from spark.test_rows import tracked
 from spark.test_stream import NAMES
 from spark.worlds import FEATURES, MODEL, alone, matched, world, write
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark import learn_table, open_state, processors, track_stream
 from swordplay.spark.plan import setting_changes
 

@@ -19,8 +19,8 @@ from spark import local
 from spark.test_intervals import around
 from spark.test_rows import bad_rows
 from spark.worlds import FEATURES, MODEL, alone, matched, world, write
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark.rows import LATE
 from tolerances import TWIN
 
@@ -235,7 +235,7 @@ def test_classes_and_other_types(spark, classified):
     found = answers.toPandas().sort_values("at")
     assert found["error"].isna().all()
     for key, mine in frame.groupby("key"):
-        model = OneModelPerClass(lambda: LinearModel(3, loss="logistic", **MODEL), 3)
+        model = ClassModel(lambda: LinearModel(3, loss="logistic", **MODEL), 3)
         places = np.array([LABELS.index(label) for label in mine["y"]])
         expected = model.predict_then_learn(mine[FEATURES].to_numpy(dtype=float), places)
         said = found[found["key"] == key]

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pandas as pd
 
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.linear_model import LinearModel
 
 FEATURES = ["x0", "x1", "x2"]
 MODEL = {"lags": "auto", "curves": "auto"}

@@ -5,8 +5,7 @@ before.
 import numpy as np
 import pytest
 
-from swordplay.estimators.heads import Heads
-from swordplay.estimators.voices import said_now
+from swordplay.estimators.linear_model import LinearModel
 
 RADIUS = 3.0
 
@@ -21,8 +20,8 @@ def losses(rows, signs, points):
 @pytest.mark.parametrize("delay", [1, 7, 40])
 def test_regret_in_the_order_told_is_below_the_certificate(seed, delay):
     rng = np.random.default_rng(seed)
-    count, heads = 160, Heads(2, loss="logistic", radius=RADIUS, standardize=False, intercept=False)
-    heads.add()
+    count = 160
+    model = LinearModel(2, loss="logistic", radius=RADIUS, standardize=False, intercept=False)
     rows = rng.normal(size=(count, 2)) * rng.choice([0.1, 1.0, 5.0], size=(count, 1))
     drift = RADIUS * np.column_stack([np.cos(np.arange(count) / 30), np.sin(np.arange(count) / 30)])
     labels = ((rows * drift).sum(axis=1) + rng.normal(size=count) > 0).astype(float)
@@ -31,7 +30,7 @@ def test_regret_in_the_order_told_is_below_the_certificate(seed, delay):
     )  # answers overtake one another
     said, decided = {}, []
     for turn in range(count):
-        said[turn] = said_now(heads, rows[turn : turn + 1]).transpose(1, 0, 2)
+        said[turn] = model.expert_scores(rows[turn : turn + 1]).transpose(1, 0, 2)
         for t in order[[turn - delay]] if turn >= delay else ():
             before = (
                 said[min(int(t), turn)]
@@ -39,7 +38,8 @@ def test_regret_in_the_order_told_is_below_the_certificate(seed, delay):
                 else rng.normal(size=(1, 1, 29)) * 100.0
             )
             late = np.concatenate([np.full((1, 1, 1), float(delay)), before], axis=2)
-            decided.append((int(t), float(heads.learn(rows[[t]], labels[[t]], late=late)[0, 0])))
+            (part,) = model.learn(rows[[t]], labels[[t]], late_scores=late)
+            decided.append((int(t), float(part.mixed[0])))
     places = np.array([t for t, _ in decided])
     signs, told = 2.0 * labels[places] - 1.0, rows[places]
     norms = (told**2).sum(axis=1)
@@ -47,7 +47,7 @@ def test_regret_in_the_order_told_is_below_the_certificate(seed, delay):
     fixed = RADIUS * rng.normal(size=(200, 2))
     fixed /= np.maximum(1.0, np.linalg.norm(fixed, axis=1, keepdims=True) / RADIUS)
     best = min(losses(told, signs, u[None]).sum() for u in fixed)
-    head = heads[0]
+    head = model.head
     assert mine.sum() - best <= head.certificate(0.0) * (1 + 1e-9)
     moving = drift[places]
     path = np.linalg.norm(np.diff(moving, axis=0), axis=1).sum()

@@ -224,7 +224,7 @@ def test_refused_rows_belong_to_no_key():
 
 
 def test_there_are_only_so_many_keys(monkeypatch):
-    monkeypatch.setattr(keyed, "MOST_KEYS", 2)
+    monkeypatch.setattr(keyed, "MAX_KEYS", 2)
     batch, _ = keyed_world("regression")
     tracker = KeyedTracker.begin(SETTINGS, batch)
     tracker.track(batch.slice(0, 40), np.arange(1, 41))

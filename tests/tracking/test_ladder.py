@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.column_scaler import ColumnStats, TargetStats
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.tracking.rungs import COUNT, STEP_SIZES, THRESHOLD, Places, Rungs
 from tolerances import TWIN
 
@@ -34,11 +34,11 @@ def rows(seed, count=60, dim=3):
 
 def naive_values(table, targets, step):
     """Squared errors of gradient descent with one step size."""
-    scaler, locator = Scaler(table.shape[1]), Locator(clip=THRESHOLD)
+    scaler, locator = ColumnStats(table.shape[1]), TargetStats(clip=THRESHOLD)
     point, lost = np.zeros(table.shape[1] + 1), 0.0
     for row, target in zip(table, targets, strict=True):
-        scaled, norm = scaler.scale_and_follow(row[None])
-        center, spread, _ = locator.locate_and_follow(np.array([target]))[0]
+        scaled, norm = scaler.scale_and_update(row[None])
+        center, spread, _ = locator.track(np.array([target]))[0]
         residual = scaled[0] @ point + center - target
         lost += residual**2
         point -= (
@@ -51,10 +51,10 @@ def naive_labels(table, labels, step, classes):
     """Mistakes of logistic regression with one step size, one point per class, or one in all for
     two classes.
     """
-    scaler = Scaler(table.shape[1])
+    scaler = ColumnStats(table.shape[1])
     points, lost = np.zeros((1 if classes == 2 else classes, table.shape[1] + 1)), 0
     for row, label in zip(table, labels, strict=True):
-        scaled, norm = scaler.scale_and_follow(row[None])
+        scaled, norm = scaler.scale_and_update(row[None])
         scores = points @ scaled[0]
         lost += label != (scores[0] > 0 if classes == 2 else np.argmax(scores))
         wanted = np.array([label == 1]) if classes == 2 else np.arange(classes) == label
@@ -66,19 +66,19 @@ def naive_labels(table, labels, step, classes):
 def play_values(rungs, model, table, targets, losses):
     """Let them learn beside a model, from the rows that it has scaled."""
     model.predict_then_learn(
-        table, targets, beside=lambda told, _: rungs.play_values(told, Places(losses[None]))
+        table, targets, observer=lambda told, _: rungs.play_values(told, Places(losses[None]))
     )
 
 
 def play_labels(rungs, table, labels, losses):
     classes = max(2, len(rungs.points))
-    model = OneModelPerClass(lambda: LinearModel(3, loss="logistic"), classes)
+    model = ClassModel(lambda: LinearModel(3, loss="logistic"), classes)
 
     def beside(told, places):
         rungs.play_labels(told, places, Places(losses[None]))
 
     for part in (slice(0, 7), slice(7, len(table))):
-        model.predict_then_learn(table[part], labels[part].astype(int), beside=beside)
+        model.predict_then_learn(table[part], labels[part].astype(int), observer=beside)
 
 
 def test_values():
@@ -114,7 +114,7 @@ def test_losses_are_added_where_they_belong(cut):
         model = LinearModel(3) if kind == "values" else LinearModel(3, loss="logistic")
         truths = targets if kind == "values" else labels
         model.predict_then_learn(
-            table, truths, beside=lambda *given, tolds=tolds: tolds.append(given)
+            table, truths, observer=lambda *given, tolds=tolds: tolds.append(given)
         )
         ((told, _),) = tolds
         one, many = Rungs(3), Rungs(3)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from swordplay.core import checkpoint
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LARGEST, LinearModel
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.tracking import Settings, Tracker, TrackingError
 from swordplay.tracking.stretches import MOST
 from swordplay.tracking.tally import LAST_ROWS
@@ -45,8 +46,8 @@ def test_regression_is_a_plain_loop(loss):
     features, targets, batch = numeric()
     model, total, predictions, running = LinearModel(3, loss=loss), 0.0, [], []
     for t, (row, target) in enumerate(zip(features, targets, strict=True)):
-        predictions.append(model.predict_row(row))
-        model.learn_row(row, target)
+        predictions.append(model.predict(row[None])[0])
+        model.predict_then_learn(row[None], np.array([target]))
         if t:
             total += (predictions[-1] - target) ** 2
             running.append(math.sqrt(total / t))
@@ -67,7 +68,7 @@ def test_regression_is_a_plain_loop(loss):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classification_is_a_plain_loop(classes):
     features, targets, batch = numeric(classes=classes)
-    model, seen = OneModelPerClass(lambda: LinearModel(3, loss="logistic")), []
+    model, seen = ClassModel(lambda: LinearModel(3, loss="logistic")), []
     mistakes, predictions, probabilities, losses, running = 0, [None], [None], [None], [None]
     for t, (row, target) in enumerate(zip(features, targets, strict=True)):
         if t:

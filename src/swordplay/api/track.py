@@ -19,7 +19,7 @@ from swordplay.api.result import TrackResult
 from swordplay.api.words import in_python
 from swordplay.core import arguments
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.estimators.tuning import AUTO, checked_curves, checked_lags
+from swordplay.estimators.model_settings import AUTO, checked_curves, checked_lags
 from swordplay.intervals import SwordIntervals
 from swordplay.tables import Frame, TableError, frame
 from swordplay.tracking import Job, Settings, Task, TrackingError, figures, run

@@ -214,15 +214,15 @@ def describe_estimator(kind: str, state: Mapping[str, Any]) -> Facts | None:
 def _describe_models(state: Mapping[str, Any]) -> Facts:
     """Rounds and step sizes of one model, or of the model of each class."""
     from swordplay.core.state import strip_prefix
-    from swordplay.estimators import class_files
+    from swordplay.estimators import class_model
 
     if engine := strip_prefix("engine", state):
         return _describe_engine(engine)
     if "counts" not in state:
         return {"entries": describe_entries(state)}
-    found = class_files.read(state)
-    seats = list(zip(found.team.tolist(), found.place.tolist(), strict=True))
-    each = [_describe_engine(found.teams[team].heads[place]) for team, place in seats[:MAX_MODELS]]
+    found = class_model.read_state(state)
+    seats = list(zip(found.group.tolist(), found.position.tolist(), strict=True))
+    each = [_describe_engine(found.groups[team].heads[place]) for team, place in seats[:MAX_MODELS]]
     return {
         "models": len(seats),
         "rounds": each[0]["rounds"],

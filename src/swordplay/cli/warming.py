@@ -43,18 +43,15 @@ class KernelSet(NamedTuple):
 
 
 def _learn(features: Matrix, targets: Vector) -> None:
-    from swordplay.estimators.heads import Heads
-    from swordplay.estimators.model import LinearModel
-    from swordplay.estimators.scaler import Scaler
+    from swordplay.estimators.column_scaler import ColumnStats
+    from swordplay.estimators.linear_model import LinearModel
 
-    heads = Heads(features.shape[1])
-    heads.add()
-    heads.learn(features, targets)
-    heads.predict(features)
-    scaler = Scaler(features.shape[1])
-    scaler.scale_and_follow(features)
-    scaler.scale(features)
-    LinearModel(features.shape[1], standardize=False).predict_then_learn(features, targets)
+    model = LinearModel(features.shape[1])
+    model.predict_then_learn(features, targets)
+    model.predict(features)
+    columns = ColumnStats(features.shape[1])
+    columns.scale_and_update(features)
+    columns.scale(features)
 
 
 def _intervals(features: Matrix, targets: Vector) -> None:
@@ -64,31 +61,23 @@ def _intervals(features: Matrix, targets: Vector) -> None:
 
 
 def _steps(features: Matrix, targets: Vector) -> None:
-    from swordplay.estimators.heads import Heads
-    from swordplay.estimators.scratch import Scratch
+    from swordplay.estimators.linear_model import LinearModel
+    from swordplay.estimators.workspace import Workspace
     from swordplay.tracking.rungs import COUNT, Places, Rungs
 
-    heads, rungs, losses = (
-        Heads(features.shape[1]),
-        Rungs(features.shape[1]),
-        Places(np.zeros((1, COUNT))),
-    )
-    heads.add()
-    told = Scratch.make(
-        len(targets), heads.columns.width, heads.stack
-    )  # what a model writes when it learns: here nothing
-    for written in (told.scaled, told.norms, told.goals, told.where):
-        written[:] = 0.0
+    model, rungs = LinearModel(features.shape[1]), Rungs(features.shape[1])
+    losses = Places(np.zeros((1, COUNT)))
+    told = Workspace(model, features, targets)
+    for written in (told.scaled, told.squared_norms, told.relative_targets, told.rounds):
+        written[:] = 0.0  # what a model writes when it learns: here nothing
     rungs.play_values(told, losses)
     rungs.play_labels(told, np.zeros(len(targets)), losses)
 
 
 def _curves(features: Matrix, targets: Vector) -> None:
-    from swordplay.estimators.scaler import Scaler
-    from swordplay.estimators.second_order import SecondOrder
+    from swordplay.estimators.second_order_layer import SecondOrderLayer
 
-    Scaler(features.shape[1]).middles(features, 0)  # for entries that are missing
-    second = SecondOrder(features.shape[1], logistic=False, intercept=True, lags=0)
+    second = SecondOrderLayer(features.shape[1], logistic=False, intercept=True, lags=0)
     second.learn(features, targets, None, targets, np.ones((len(targets), 2)))
     second.predict(features, targets, 1)
 
@@ -168,9 +157,9 @@ def _sparse(features: Matrix, targets: Vector) -> None:
 
 
 def _combine(features: Matrix, targets: Vector) -> None:
-    from swordplay.estimators.mixture import Mixture
+    from swordplay.estimators.forecast_mixture import ForecastMixture
 
-    Mixture(features.shape[1]).predict_then_learn(features, targets)
+    ForecastMixture(features.shape[1]).predict_then_learn(features, targets)
 
 
 def _tables(features: Matrix, targets: Vector) -> None:

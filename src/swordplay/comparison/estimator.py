@@ -10,8 +10,8 @@ import numpy as np
 
 from swordplay.comparison.field import Contest, ParticipantPredictions
 from swordplay.core.types import Matrix
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.linear_model import LinearModel
 
 
 def estimator(field: Contest) -> ParticipantPredictions:
@@ -23,7 +23,7 @@ def _values(field: Contest) -> ParticipantPredictions:
     model = LinearModel(_start(field), **field.model)
     parts = []
     for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
-        if field.widths[first] > model.heads.dim:
+        if field.widths[first] > model.dim:
             model.widen(field.widths[first])
         parts.append(
             model.predict_then_learn(
@@ -40,7 +40,7 @@ def _classes(field: Contest) -> ParticipantPredictions:
         np.concatenate([field.targets[debuts], absent])
     )  # of each class, in the order in which they appear
     labels = places[field.targets]
-    model = OneModelPerClass(lambda: LinearModel(_start(field), loss="logistic", **field.model))
+    model = ClassModel(lambda: LinearModel(_start(field), loss="logistic", **field.model))
     predictions, scores = np.empty(len(labels)), np.zeros((len(labels), max(2, field.classes)))
     for first, stop in pairwise(sorted({*field.widths, *debuts, len(labels)})):
         if first in field.widths:
@@ -51,12 +51,12 @@ def _classes(field: Contest) -> ParticipantPredictions:
             model.widen(width)
         rows = _cut(field, first, stop, width)
         told = model.scores_then_learn(rows, labels[first:stop])
-        predictions[first:stop] = model.chances_then_learn(
-            told, labels[first:stop], None, rows
-        ).argmax(axis=1)
-        if len(model.team) == 1:
-            told = np.hstack([-told, told])
-        scores[first:stop, : told.shape[1]] = told
+        probabilities = model.probabilities_then_learn(told, rows, labels[first:stop])
+        predictions[first:stop] = probabilities.argmax(axis=1)
+        found = told.scores
+        if found.shape[1] == 1:
+            found = np.hstack([-found, found])
+        scores[first:stop, : found.shape[1]] = found
     # back to the order of the field; of two classes, the second one is told
     predictions = field.targets[debuts][predictions.astype(np.intp)].astype(np.float64)
     return ParticipantPredictions(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from swordplay.core import arguments
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.model import AUTO, THRESHOLDS
-from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.column_scaler import ColumnStats, TargetStats
+from swordplay.estimators.model_settings import AUTO, THRESHOLDS
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams import LinearStream
 
@@ -168,7 +168,7 @@ def field(
         )
     radius = arguments.positive("radius", radius)
     widths = {0: rows.shape[1]} if widths is None else dict(widths)
-    scaled, _ = Scaler(rows.shape[1]).scale_and_follow(rows)
+    scaled, _ = ColumnStats(rows.shape[1]).scale_and_update(rows)
     domain = Ball(scaled.shape[1], radius)
     if classes:
         labels = np.asarray(targets, dtype=np.int64)
@@ -179,7 +179,7 @@ def field(
         )
         return Contest(rows, labels, classes, domain, streams, np.zeros(len(rows)), 1.0, widths)
     targets = arguments.vector("targets", targets, len(rows))
-    centers = Locator(THRESHOLDS["squared"]).locate_and_follow(targets)[:, 0]
+    centers = TargetStats(THRESHOLDS["squared"]).track(targets)[:, 0]
     centers[0] = targets[0]  # nobody can tell before the first row, so nobody is charged for it
     unit = float(np.std(targets)) or 1.0
     stream = LinearStream(scaled, (targets - centers) / unit)

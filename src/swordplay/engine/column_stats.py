@@ -1,135 +1,158 @@
-"""Robust centre and spread of columns, followed row by row, and rows scaled by them.
+"""Kernels for the robust centre and spread of columns, updated row by row, and for scaled rows.
 
-Each row is scaled by what the rows before it say. The first rows are kept, and measured by their
-median and clipped deviation, so that an outlier among them does no harm, not even the very first.
-From then on centre and spread follow slowly, and no row moves them by more than ``clip`` spreads. A
-column that stays constant most of the time, such as a rare indicator, is measured by its first rows
-until it has changed often enough: otherwise a first change that is an outlier would set the spread
-for a long time. NaN stands for a missing entry: it scales to 0, the centre, and changes no
-statistic.
+Each row is scaled by the statistics of the rows before it. The first ``WARM_UP`` values of a column
+are kept; centre and spread are their median and clipped deviation, so that an outlier among them
+does no harm, even if it is the very first value. From then on centre and spread follow slowly, and
+no row moves them by more than ``clip`` spreads.
+
+A column that is constant most of the time, such as a rare indicator, keeps its first values until
+it has changed often enough. Otherwise a first change that is an outlier would set the spread for a
+long time. NaN stands for a missing entry: it scales to 0, the centre, and changes no statistic.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
 from swordplay.core.types import Matrix, Vector
 
 WARM_UP = 32
-"""Rows that are measured together before the slow pursuit begins."""
-LONGEST_REST = 128
-"""A column that mostly stands still is taken to do so for this many rows at the most: one that
-wakes up after years of rest
-would else seem to move enormously."""
-SETTLED = 1e300
-"""Written over one of the first values of a column when these are no longer needed: no column holds
-so large a number, so
-one comparison tells whether a column is still being measured by its first values or already
-followed."""
-AT_REST = 1e-3
-"""Values closer to the centre than so many spreads do not narrow the spread: it would vanish
-while a column is at rest.
+"""Number of values from which centre and spread are computed before they follow slowly."""
+MAX_CONSTANT_ROWS = 128
+"""Rows that a mostly constant column counts as at most.
+
+Else its spread would be so small after years that the first change would seem enormous.
 """
-TRUSTED = 5
-"""Values of a target that have to be known before any is learned from: of five, two may be
-outliers.
+WARMED_UP = 1e300
+"""Overwrites one of the first values of a column once they are no longer needed.
+
+No column holds a number this large, so one comparison tells the two phases of a column apart.
 """
-PACE = 1.0 / 2000.0
-"""How fast centre and spread follow in the long run: a column that changes its scale is caught
-up with in some hundred rows.
+MIN_DEVIATION = 1e-3
+"""In spreads: values closer to the centre do not narrow the spread, which would vanish otherwise
+while a column is constant.
+"""
+MIN_TARGETS = 5
+"""Targets that have to be known before any is learned: of five, two may be outliers."""
+MIN_RATE = 1.0 / 2000.0
+"""Rate at which centre and spread follow in the long run: a change of scale is followed within
+some hundred rows.
 """
 MAD_TO_SPREAD = 1.4826
-"""The standard deviation of a normal variable in units of its median absolute deviation."""
-TINY = 1e-300
-"""Spreads below this are no spread."""
+"""Standard deviation of a normal variable in units of its median absolute deviation."""
+MIN_SPREAD = 1e-300
+"""Smaller spreads count as 0."""
+
+
+class ColumnArrays(NamedTuple):
+    """Statistics of d columns, or of a target (d = 1)."""
+
+    centers: Any
+    spreads: Any
+    """Shape ``(d,)``; of a target ``(2,)``: the present and the largest spread so far."""
+    counts: Any
+    """Values seen by each column."""
+    first_values: Any
+    """First values of each column, sorted, shape ``(WARM_UP, d)``."""
 
 
 @inline
 def scaled(value: float, center: float, spread: float, clip: float) -> float:
-    """(value - center) / spread, clipped.
-
-    0 where the column has not spread yet or the entry is missing.
-    """
-    if not spread > TINY or value != value:
+    """Return (value - center) / spread, clipped; 0 without a spread, or if the entry is missing."""
+    if not spread > MIN_SPREAD or value != value:
         return 0.0
     return min(max((value - center) / spread, -clip), clip)
 
 
 @inline
 def scale_row(row: Vector, centers: Vector, spreads: Vector, clip: float, answer: Vector) -> float:
-    """A row scaled, with an intercept of 1 behind it where ``answer`` has room.
-
-    Returns its squared norm.
-    """
-    norm = 0.0
+    """Scale a row, write an intercept of 1 behind it if ``answer`` has room; return |answer|^2."""
+    squared_norm = 0.0
     for j in range(len(row)):
         answer[j] = scaled(row[j], centers[j], spreads[j], clip)
     # A loop of its own: where a loop also stores, the order of its sum depends on where the arrays
-    # happen to lie.
+    # lie in memory, and a row alone would get other bits than among others.
     for j in range(len(row)):
-        norm += answer[j] * answer[j]
+        squared_norm += answer[j] * answer[j]
     if len(answer) > len(row):
         answer[len(row)] = 1.0
-        norm += 1.0
-    return norm
+        squared_norm += 1.0
+    return squared_norm
 
 
 @inline
-def follow_row(
-    row: Vector, centers: Vector, spreads: Vector, counts: Vector, first: Matrix, clip: float
-) -> None:
-    """Let every column's centre and spread learn from a row.
-
-    ``first`` holds the first rows, shape ``(WARM_UP, d)``.
-    """
-    settled = 0
+def update_stats(row: Vector, columns: ColumnArrays, clip: float) -> None:
+    """Update centre and spread of every column by a row."""
+    centers, spreads, counts, first_values = columns
+    warmed_up = 0
     for j in range(len(row)):
-        settled += 1 if first[WARM_UP // 2, j] == SETTLED else 0
-    if settled == len(row):
-        pursue_row(row, centers, spreads, counts, clip)
+        warmed_up += 1 if first_values[WARM_UP // 2, j] == WARMED_UP else 0
+    if warmed_up == len(row):
+        update_warm_columns(row, centers, spreads, counts, clip)
         return
     for j in range(len(row)):
         value = row[j]
         if value == value:
             seen = int(counts[j])
             counts[j] = seen + 1.0
+            values = first_values[:, j]
             if seen < WARM_UP:
-                insert(first[:, j], seen, value)
-                centers[j], spreads[j] = measure(first[:, j], seen + 1, seen + 1, clip)
-            elif not is_still(first[:, j]):
-                first[WARM_UP // 2, j] = SETTLED
-                pursue(value, j, centers, spreads, max(1.0 / (seen + 1.0), PACE), clip)
-            elif replace_usual(first[:, j], value):
-                centers[j], spreads[j] = measure(
-                    first[:, j], WARM_UP, min(seen + 1, LONGEST_REST), clip
-                )
+                insert(values, seen, value)
+                centers[j], spreads[j] = warm_up_stats(values, seen + 1, seen + 1, clip)
+            elif not is_mostly_constant(values):
+                first_values[WARM_UP // 2, j] = WARMED_UP
+                update_column(value, j, centers, spreads, max(1.0 / (seen + 1.0), MIN_RATE), clip)
+            elif replace_common(values, value):
+                rows = min(seen + 1, MAX_CONSTANT_ROWS)
+                centers[j], spreads[j] = warm_up_stats(values, WARM_UP, rows, clip)
 
 
 @unrolled_loop
-def pursue_row(row: Vector, centers: Vector, spreads: Vector, counts: Vector, clip: float) -> None:
-    """:func:`pursue` for a row whose columns are all past their first values, bit by bit the same.
+def update_warm_columns(
+    row: Vector, centers: Vector, spreads: Vector, counts: Vector, clip: float
+) -> None:
+    """Do what :func:`update_column` does for a row whose columns are all warmed up.
 
-    All columns take one way, and what is not wanted is not stored, so that several of them go
-    through one instruction.
+    There are no branches: all columns take one way and unwanted results are not stored, so that
+    the compiler makes vector instructions of the loop. The results are identical.
     """
     for j in range(len(row)):
         value, center, spread = row[j], centers[j], spreads[j]
-        known, wide = value == value, spread > TINY
-        pace = max(1.0 / (counts[j] + 1.0), PACE)
-        off = min(max((value - center) / spread, -clip), clip)
-        grown = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
-        grown = grown if abs(off) > AT_REST else spread
-        grown = grown if wide else abs(value - center)
-        centers[j] = center + pace * spread * off if known & wide else center
-        spreads[j] = grown if known else spread
-        counts[j] = counts[j] + 1.0 if known else counts[j]
+        is_known, has_spread = value == value, spread > MIN_SPREAD
+        rate = max(1.0 / (counts[j] + 1.0), MIN_RATE)
+        deviation = min(max((value - center) / spread, -clip), clip)
+        new_spread = spread * math.sqrt(1.0 + rate * (deviation * deviation - 1.0))
+        new_spread = new_spread if abs(deviation) > MIN_DEVIATION else spread
+        new_spread = new_spread if has_spread else abs(value - center)
+        centers[j] = center + rate * spread * deviation if is_known & has_spread else center
+        spreads[j] = new_spread if is_known else spread
+        counts[j] = counts[j] + 1.0 if is_known else counts[j]
+
+
+@inline_exact
+def update_column(
+    value: float, j: int, centers: Vector, spreads: Vector, rate: float, clip: float
+) -> None:
+    """Move centre and spread of one column towards a value.
+
+    With z = (value - center)/spread, clipped: center += rate spread z, and
+    spread^2 *= 1 + rate (z^2 - 1).
+    """
+    spread = spreads[j]
+    if not spread > MIN_SPREAD:  # the values so far are too close together for their squares
+        spreads[j] = abs(value - centers[j])
+        return
+    deviation = min(max((value - centers[j]) / spread, -clip), clip)
+    centers[j] += rate * spread * deviation
+    if abs(deviation) > MIN_DEVIATION:
+        spreads[j] = spread * math.sqrt(1.0 + rate * (deviation * deviation - 1.0))
 
 
 @inline
 def insert(values: Any, count: int, value: float) -> None:
-    """Put a value among sorted ones."""
+    """Insert a value into ``count`` sorted ones."""
     place = count
     while place > 0 and values[place - 1] > value:
         values[place] = values[place - 1]
@@ -138,10 +161,8 @@ def insert(values: Any, count: int, value: float) -> None:
 
 
 @inline
-def is_still(values: Any) -> bool:
-    """Whether one value fills more than half of a full set of sorted ones, and would do so with
-    one place less.
-    """
+def is_mostly_constant(values: Any) -> bool:
+    """Return whether one value fills more than half of the WARM_UP sorted ones, and one more."""
     first = last = WARM_UP // 2  # a value that fills more than half is the one in the middle
     while first > 0 and values[first - 1] == values[last]:
         first -= 1
@@ -151,16 +172,16 @@ def is_still(values: Any) -> bool:
 
 
 @inline
-def replace_usual(values: Any, value: float) -> bool:
-    """Put a value in the place of one of the usual ones, which fill the middle.
+def replace_common(values: Any, value: float) -> bool:
+    """Replace one occurrence of the common value, which fills the middle, by another value.
 
-    False if it is the usual value itself.
+    Returns False if it is the common value itself.
     """
     place = WARM_UP // 2
-    usual = values[place]
-    if value == usual:
+    common = values[place]
+    if value == common:
         return False
-    step = 1 if value > usual else -1
+    step = 1 if value > common else -1
     while 0 <= place + step < WARM_UP and step * (value - values[place + step]) > 0.0:
         values[place] = values[place + step]
         place += step
@@ -169,192 +190,145 @@ def replace_usual(values: Any, value: float) -> bool:
 
 
 @inline
-def measure(values: Any, count: int, rows: int, clip: float) -> tuple[float, float]:
-    """Median and clipped standard deviation of so many rows, of which these sorted values are
-    those that differ most.
+def warm_up_stats(values: Any, count: int, rows: int, clip: float) -> tuple[float, float]:
+    """Return median and clipped standard deviation of the first ``count`` values, sorted.
+
+    They stand for ``rows`` rows, of which the others equal the median.
     """
     center = 0.5 * (values[(count - 1) // 2] + values[count // 2])
-    spread = MAD_TO_SPREAD * middle_deviation(values, count, center)
-    if not spread > TINY:
-        # More than half of the values are the same, as in a column of indicators: the plain
-        # deviation has to do.
-        spread = middle_of_others(values, count, center)
-    return center, deviation(values, count, rows, center, clip * spread)
+    spread = MAD_TO_SPREAD * median_deviation(values, count, center)
+    if not spread > MIN_SPREAD:
+        # More than half of the values are equal, as in a column of indicators.
+        spread = median_of_others(values, count, center)
+    return center, clipped_deviation(values, count, rows, center, clip * spread)
 
 
 @inline
-def middle_deviation(values: Any, count: int, center: float) -> float:
-    """Median of the distances from the centre, the upper one of two.
+def median_deviation(values: Any, count: int, center: float) -> float:
+    """Return the median of |values - center|, the upper one of two, of sorted values.
 
-    The farther half of sorted values lies at both ends. How much of it at the lower one is found by
-    halving, without a branch that depends on the values: a processor guesses each such branch wrong
-    half of the time.
+    The farther half of sorted values lies at both ends. How much of it lies at the lower end is
+    found by bisection without a branch on the values, which the processor would mispredict half of
+    the time.
     """
     half = count - count // 2
     low, left = 0, half
     while left > 0:
         step = left // 2
-        # The value at this place belongs to the farther half if it lies farther off than the one
-        # that it would push out.
+        # The value at this place belongs to the farther half if it is farther from the centre than
+        # the one that it would replace at the upper end.
         more = 1 if center - values[low + step] > values[count - half + low + step] - center else 0
         low += (step + 1) * more
         left = (left - step - 1) * more + step * (1 - more)
-    below, above = (
-        center - values[max(low - 1, 0)],
-        values[min(count - half + low, count - 1)] - center,
-    )
+    below = center - values[max(low - 1, 0)]
+    above = values[min(count - half + low, count - 1)] - center
     return float(above if low == 0 else below if low == half else min(below, above))
 
 
 @inline
-def middle_of_others(values: Any, count: int, center: float) -> float:
-    """Lower median of the distances from the centre that are not 0: of a rare indicator and an
-    outlier, the indicator.
+def median_of_others(values: Any, count: int, center: float) -> float:
+    """Return the lower median of the distances from the centre that are not 0.
+
+    Of a rare indicator and one outlier it is the distance of the indicator.
     """
     low, high = 0, count - 1
     others = 0
     for k in range(count):
         others += 1 if values[k] != center else 0
-    nearest = math.inf
+    distance = math.inf
     for _ in range(others // 2 + 1):
         if center - values[low] > values[high] - center:
-            nearest = center - values[low]
+            distance = center - values[low]
             low += 1
         else:
-            nearest = values[high] - center
+            distance = values[high] - center
             high -= 1
-    return nearest
+    return distance
 
 
 @inline
-def deviation(values: Any, count: int, rows: int, center: float, limit: float) -> float:
-    """Root of the mean squared distance from the centre, no distance counting for more than the
-    limit.
-    """
+def clipped_deviation(values: Any, count: int, rows: int, center: float, limit: float) -> float:
+    """Return sqrt(sum(min(|values - center|, limit)^2) / rows)."""
     total = 0.0
     for k in range(count):
-        far = min(abs(values[k] - center), limit)
-        total += far * far
+        distance = min(abs(values[k] - center), limit)
+        total += distance * distance
     return math.sqrt(total / rows)
 
 
-@inline_exact
-def pursue(
-    value: float, j: int, centers: Vector, spreads: Vector, pace: float, clip: float
+@inline
+def write_missing_centers(
+    row: Vector, columns: ColumnArrays, follows: bool, answer: Vector
 ) -> None:
-    """One step of centre and spread towards a value."""
-    spread = spreads[j]
-    if not spread > TINY:
-        spreads[j] = abs(
-            value - centers[j]
-        )  # the values so far lie too close together for their squares
-        return
-    off = min(max((value - centers[j]) / spread, -clip), clip)
-    centers[j] += pace * spread * off
-    if abs(off) > AT_REST:
-        spreads[j] = spread * math.sqrt(1.0 + pace * (off * off - 1.0))
+    """Write the present centre of every column that is missing in a row.
+
+    It is the centre of the last columns, as many as ``answer`` has; NaN before a first value.
+    """
+    first = len(row) - len(answer)
+    for j in range(len(answer)):
+        if row[first + j] != row[first + j]:
+            is_known = columns.counts[first + j] > 0.0 or not follows
+            answer[j] = columns.centers[first + j] if is_known else math.nan
 
 
 @inline
-def scale_each(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
-    """Rows scaled by what is known now; nothing is learned."""
-    for t in range(len(rows)):
-        scale_row(rows[t], centers, spreads, clip, answer[t])
-
-
-@inline
-def scale_and_follow_each(
+def scale_and_update_each(
     rows: Matrix,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Matrix,
+    columns: ColumnArrays,
     clip: float,
+    follows: bool,
     answer: Matrix,
-    norms: Vector,
+    squared_norms: Vector,
+    column_centers: Matrix,
 ) -> None:
-    """Each row scaled by what was known before it, and then learned from.
+    """Scale each row by the statistics before it, which then learn from it.
 
-    ``norms`` are the squared norms of the answers.
+    Without ``follows`` the statistics stay as they are. ``column_centers`` takes the centres of
+    missing entries; it may have no rows.
     """
     for t in range(len(rows)):
-        norms[t] = scale_row(rows[t], centers, spreads, clip, answer[t])
-        follow_row(rows[t], centers, spreads, counts, first, clip)
+        if len(column_centers) > 0:
+            write_missing_centers(rows[t], columns, follows, column_centers[t])
+        squared_norms[t] = scale_row(rows[t], columns.centers, columns.spreads, clip, answer[t])
+        if follows:
+            update_stats(rows[t], columns, clip)
 
 
 @inline
-def locate_and_follow_each(
-    values: Vector,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Matrix,
-    clip: float,
-    where: Matrix,
+def track_target_each(
+    targets: Vector, target: ColumnArrays, clip: float, target_place: Matrix
 ) -> None:
-    """Centre, spread and largest spread so far of one column before each value, which is then
-    learned from.
+    """Write centre, spread and largest spread so far before each target, then learn from it.
 
-    ``where`` has shape ``(T, 3)``; the largest spread is kept in ``spreads[1]``.
+    ``target_place`` has shape ``(T, 3)``; the largest spread is kept in ``target.spreads[1]``.
     """
-    for t in range(len(values)):
-        where[t, 0], where[t, 1], where[t, 2] = centers[0], spreads[0], spreads[1]
-        if counts[0] < TRUSTED:
-            where[t, 1] = where[t, 2] = 0.0
-        follow_row(values[t : t + 1], centers[:1], spreads[:1], counts[:1], first, clip)
+    centers, spreads, counts = target.centers, target.spreads, target.counts
+    column = ColumnArrays(centers[:1], spreads[:1], counts[:1], target.first_values)
+    for t in range(len(targets)):
+        target_place[t, 0] = centers[0]
+        target_place[t, 1], target_place[t, 2] = spreads[0], spreads[1]
+        if counts[0] < MIN_TARGETS:
+            target_place[t, 1] = target_place[t, 2] = 0.0
+        update_stats(targets[t : t + 1], column, clip)
         spreads[1] = spreads[0] if counts[0] <= WARM_UP else max(spreads[1], spreads[0])
 
 
 @kernel
 def scale_rows(rows: Matrix, centers: Vector, spreads: Vector, clip: float, answer: Matrix) -> None:
-    """``scale_each`` for Python."""
-    scale_each(rows, centers, spreads, clip, answer)
-
-
-@kernel
-def scale_and_follow(
-    rows: Matrix,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Matrix,
-    clip: float,
-    answer: Matrix,
-    norms: Vector,
-) -> None:
-    """``scale_and_follow_each`` for Python."""
-    scale_and_follow_each(rows, centers, spreads, counts, first, clip, answer, norms)
-
-
-@kernel
-def locate_and_follow(
-    values: Vector,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Matrix,
-    clip: float,
-    where: Matrix,
-) -> None:
-    """``locate_and_follow_each`` for Python."""
-    locate_and_follow_each(values, centers, spreads, counts, first, clip, where)
-
-
-@kernel
-def middles_of_rows(
-    rows: Matrix,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Matrix,
-    clip: float,
-    answer: Matrix,
-) -> None:
-    """Where each column lies before each row, which is then learned from.
-
-    NaN before its first value.
-    """
+    """Scale rows by the present statistics."""
     for t in range(len(rows)):
-        for j in range(rows.shape[1]):
-            answer[t, j] = centers[j] if counts[j] > 0.0 else math.nan
-        follow_row(rows[t], centers, spreads, counts, first, clip)
+        scale_row(rows[t], centers, spreads, clip, answer[t])
+
+
+@kernel
+def scale_and_update(
+    rows: Matrix, columns: ColumnArrays, clip: float, answer: Matrix, squared_norms: Vector
+) -> None:
+    """Scale each row by the statistics before it, which then learn from it."""
+    scale_and_update_each(rows, columns, clip, True, answer, squared_norms, answer[:0])
+
+
+@kernel
+def track_target(targets: Vector, target: ColumnArrays, clip: float, target_place: Matrix) -> None:
+    """Write the statistics of a target before each value, which they then learn from."""
+    track_target_each(targets, target, clip, target_place)

@@ -1,90 +1,120 @@
 """Kernels from raw rows to rounds: rows are scaled and planned, then learned or only predicted.
 
-Every row goes through four steps, each of which uses only the past: the last targets are put in
-front of its columns, the columns are scaled, the usual place of the target is found, and weight,
-threshold and radius of its round follow from both. Whole tables, single rows, many classes
-(``learn_rows``) and many keys (``keyed.kernel``) all take these steps. Predictions alone leave the
-state as it was, bit by bit.
+Every row goes through four steps, each of which uses only the rows before it: the last targets are
+inserted in front of its columns, the columns are scaled, centre and spread of the target are looked
+up, and weight, threshold and radius of the row's round follow from these. Tables, single rows,
+several classes (``learn_rows``) and many keys (``keyed.kernels``) all take these steps. Predictions
+change no state.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from swordplay.compile import inline, inline_exact, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.column_stats import (
-    locate_and_follow_each,
-    scale_and_follow_each,
-    scale_each,
+    ColumnArrays,
+    scale_and_update_each,
     scale_row,
+    track_target_each,
+    write_missing_centers,
 )
 from swordplay.engine.layout import EXPERT, SCALAR, VECTOR, LearnerArrays
 from swordplay.engine.rounds import play_planned
 
 
-class _Setting(NamedTuple):
-    logistic: int = 0  # 1 where targets are labels, which have no place to be followed
-    curvature: int = 1
+class _RowSetting(NamedTuple):
+    is_logistic: int = 0  # 1 where targets are labels, which have no centre and spread
+    curvature: int = 1  # of the loss, at most
     threshold: int = 2  # of the Huber loss, in spreads of the target
-    reach: int = 3  # beyond so many spreads a target weighs less
-    smallest_norm: int = 4
-    radius: int = 5
-    clip: int = 6  # of columns
-    clip_target: int = 7
-    unscaled: int = (
-        8  # 1 where columns are left as they are: the caller has put in place what would be scaled
-    )
+    max_deviation: int = 3  # targets farther than this many spreads from the centre weigh less
+    min_squared_norm: int = 4  # of a row
+    radius: int = 5  # of the ball, in largest spreads of the target
+    column_clip: int = 6  # in spreads of a column
+    target_clip: int = 7
+    keeps_columns: int = 8  # 1 where columns are neither centred nor scaled
 
 
-SETTING = _Setting()
-"""Places in the array ``setting``."""
-PLACE = 3
-"""Numbers that say where a round's target lies: centre, spread and largest spread.
+ROW_SETTING = _RowSetting()
+"""Places in the array ``settings`` of a model."""
+TARGET_PLACE = 3
+"""Numbers of a row's target place: centre, spread and largest spread of the target before the row.
 
-Three more say what is planned.
+Behind them a round has its schedule of three: weight, threshold and radius.
 """
 
 
-class Followed(NamedTuple):
-    """What is known of columns, or of a target (see ``column_stats``)."""
+class RowBatch(NamedTuple):
+    """T rows to be learned."""
 
-    centers: Any
-    spreads: Any
-    counts: Any
-    first: Any
+    rows: Any
+    """Shape ``(T, d)``, with room for the lags in front."""
+    targets: Any
+    weights: Any
+    """Weights of the losses, shape ``(T,)``, or empty: all are 1."""
+    late_scores: Any
+    """Age in rounds of each row's forecast and the scores of the decision and N experts then.
+
+    Shape ``(H, T, 2 + N)``; the age is 0 for a row that is not late. No rows if none is. They are
+    overwritten.
+    """
 
 
-class Planned(NamedTuple):
+class RowModel(NamedTuple):
+    """State of a model that is no learner's: settings, statistics and the last targets."""
+
+    settings: Any
+    head_labels: Any
+    """The class that each head predicts, and 1 if it predicts that a row is *not* of it."""
+    columns: ColumnArrays
+    target: ColumnArrays
+    recent: Any
+    """Last targets, the newest first."""
+
+
+class RoundPlan(NamedTuple):
     """What is written for the rounds of T rows."""
 
     scaled: Any
-    norms: Any
-    """Squared, of the scaled rows."""
-    where: Any
-    """Where the target lies, ``(T, 3)``."""
+    squared_norms: Any
+    target_place: Any
+    """Shape ``(T, TARGET_PLACE)``."""
     schedule: Any
-    """Weight, threshold and radius, ``(T, 3)``."""
-    goals: Any
-    """The targets as seen from their usual place."""
+    """Weight, threshold and radius of each round, shape ``(T, 3)``."""
+    relative_targets: Any
+    """Targets minus their centre."""
+    column_centers: Any
+    """Centres of missing entries, shape ``(T, columns without lags)``, or no rows."""
+
+
+class RoundArrays(NamedTuple):
+    """What :func:`learn_rows` writes for T rows and H heads."""
+
+    scaled: Any
+    squared_norms: Any
+    rounds: Any
+    """Target place and schedule, shape ``(T, TARGET_PLACE + 3)``."""
+    relative_targets: Any
+    """Targets of each head minus their centre, shape ``(H, T)``; of a class 0 or 1."""
+    scores: Any
+    """Scores of each head before it learned the row, shape ``(H, T)``."""
+    column_centers: Any
+    """See :class:`RoundPlan`."""
 
 
 @inline
-def put_lags(raw: Matrix, targets: Vector, recent: Vector) -> None:
-    """Last targets in front of every row, the newest first.
-
-    ``recent`` holds those before the first row.
-    """
+def insert_lags(rows: Matrix, targets: Vector, recent: Vector) -> None:
+    """Write the last targets in front of every row, the newest first."""
     lags = len(recent)
     for t in range(len(targets)):
         for j in range(lags):
-            raw[t, j] = targets[t - 1 - j] if t > j else recent[j - t]
+            rows[t, j] = targets[t - 1 - j] if t > j else recent[j - t]
 
 
 @inline
-def keep_recent(targets: Vector, recent: Vector) -> None:
-    """The last targets, the newest first."""
+def update_recent(targets: Vector, recent: Vector) -> None:
+    """Let ``recent`` hold the last targets, the newest first."""
     lags, count = len(recent), len(targets)
     for j in range(lags - 1, -1, -1):
         recent[j] = targets[count - 1 - j] if j < count else recent[j - count]
@@ -94,344 +124,268 @@ def keep_recent(targets: Vector, recent: Vector) -> None:
 def plan(
     targets: Vector,
     weights: Vector,
-    norms: Vector,
-    where: Matrix,
-    setting: Vector,
+    squared_norms: Vector,
+    target_place: Matrix,
+    settings: Vector,
     schedule: Matrix,
-    goals: Vector,
+    relative_targets: Vector,
 ) -> None:
-    """Weight, threshold and radius of every round, and the targets as seen from their usual place.
+    """Write weight, threshold and radius of every round, and targets minus their centre.
 
-    The loss of a row is divided by its smoothness, curvature * norm^2. Losses weigh 1 where there
-    are no ``weights``.
+    The weight is sample weight / (curvature |a|^2), so that each loss has smoothness 1.
     """
     for t in range(len(targets)):
-        share = weights[t] if len(weights) > 0 else 1.0
-        schedule[t, 0] = share / (
-            setting[SETTING.curvature] * max(norms[t], setting[SETTING.smallest_norm])
-        )
-        if setting[SETTING.logistic] == 1.0:
-            schedule[t, 1], schedule[t, 2], goals[t] = 1.0, setting[SETTING.radius], targets[t]
+        weight = weights[t] if len(weights) > 0 else 1.0
+        squared_norm = max(squared_norms[t], settings[ROW_SETTING.min_squared_norm])
+        schedule[t, 0] = weight / (settings[ROW_SETTING.curvature] * squared_norm)
+        if settings[ROW_SETTING.is_logistic] == 1.0:
+            schedule[t, 1], schedule[t, 2] = 1.0, settings[ROW_SETTING.radius]
+            relative_targets[t] = targets[t]
         else:
-            spread = where[t, 1]
-            schedule[t, 1], schedule[t, 2] = (
-                setting[SETTING.threshold] * spread,
-                setting[SETTING.radius] * where[t, 2],
-            )
-            goals[t] = targets[t] - where[t, 0]
-            off, reach = abs(goals[t]), setting[SETTING.reach] * spread
-            if off > reach and reach > 0.0:
-                schedule[t, 0] *= reach / off
+            spread = target_place[t, 1]
+            schedule[t, 1] = settings[ROW_SETTING.threshold] * spread
+            schedule[t, 2] = settings[ROW_SETTING.radius] * target_place[t, 2]
+            relative_targets[t] = targets[t] - target_place[t, 0]
+            distance = abs(relative_targets[t])
+            limit = settings[ROW_SETTING.max_deviation] * spread
+            if distance > limit and limit > 0.0:
+                schedule[t, 0] *= limit / distance
 
 
 @inline
 def prepare(
-    raw: Matrix,
+    rows: Matrix,
     targets: Vector,
     weights: Vector,
-    setting: Vector,
-    columns: Followed,
-    target: Followed,
+    settings: Vector,
+    columns: ColumnArrays,
+    target: ColumnArrays,
     recent: Vector,
-    planned: Planned,
+    planned: RoundPlan,
 ) -> None:
-    """All that the rounds of some rows need is written to ``planned``, while columns and target are
-    followed.
+    """Write all that the rounds of some rows need, and update the statistics and last targets.
 
-    ``raw`` has room for the lags in front.
+    ``rows`` has room for the lags in front.
     """
-    put_lags(raw, targets, recent)
-    keep_recent(targets, recent)
-    if setting[SETTING.unscaled] == 0.0:
-        clip = setting[SETTING.clip]
-        scale_and_follow_each(
-            raw,
-            columns.centers,
-            columns.spreads,
-            columns.counts,
-            columns.first,
-            clip,
-            planned.scaled,
-            planned.norms,
-        )
-    if setting[SETTING.logistic] == 0.0:
-        clip = setting[SETTING.clip_target]
-        locate_and_follow_each(
-            targets,
-            target.centers,
-            target.spreads,
-            target.counts,
-            target.first,
-            clip,
-            planned.where,
-        )
-    plan(targets, weights, planned.norms, planned.where, setting, planned.schedule, planned.goals)
+    insert_lags(rows, targets, recent)
+    update_recent(targets, recent)
+    follows = settings[ROW_SETTING.keeps_columns] == 0.0
+    scale_and_update_each(
+        rows,
+        columns,
+        settings[ROW_SETTING.column_clip],
+        follows,
+        planned.scaled,
+        planned.squared_norms,
+        planned.column_centers,
+    )
+    if settings[ROW_SETTING.is_logistic] == 0.0:
+        clip = settings[ROW_SETTING.target_clip]
+        track_target_each(targets, target, clip, planned.target_place)
+    plan(
+        targets,
+        weights,
+        planned.squared_norms,
+        planned.target_place,
+        settings,
+        planned.schedule,
+        planned.relative_targets,
+    )
 
 
 @kernel
-def scale_with_lags(
-    raw: Matrix, targets: Vector, recent: Vector, centers: Vector, spreads: Vector, scaled: Matrix
-) -> None:
-    """Lags in front of rows whose columns are left as they are, and a column of ones behind
-    where ``scaled`` has room.
+def learn_rows(batch: RowBatch, model: RowModel, heads: LearnerArrays, out: RoundArrays) -> int:
+    """Predict rows, each before it is learned, with every head of a model.
+
+    Where targets are numbers there is one head. Of labels, head h predicts whether they are
+    ``head_labels[h, 0]``, or are not if ``head_labels[h, 1]`` is 1.
+
+    Returns how many rows every head has learned; fewer than given means that the next one would
+    have overflowed.
     """
-    put_lags(raw, targets, recent)
-    scale_each(raw, centers, spreads, math.inf, scaled)
-
-
-@inline
-def learn_planned(
-    raw: Matrix, targets: Vector, weights: Vector, asked: Any, told: Matrix, setting: Vector, columns: Followed,  # noqa: E501
-    target: Followed, recent: Vector, planned: Planned, rounds: Matrix, goals: Matrix, heads: LearnerArrays, predictions: Matrix,  # noqa: E501
-) -> int:  # fmt: skip
-    """Predict rows, each before it is learned, with every head of a stack.
-
-    How many of them every head has learned.
-    """
-    count, dim = len(targets), planned.scaled.shape[1]
-    logistic = setting[SETTING.logistic] == 1.0
-    if logistic:
-        for h in range(len(told)):
+    rows, targets, late_scores = batch.rows, batch.targets, batch.late_scores
+    count, width = len(targets), out.scaled.shape[1]
+    is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
+    labels = model.head_labels
+    if is_logistic:
+        for h in range(len(labels)):
             for t in range(count):
-                goals[h, t] = 1.0 if (targets[t] == told[h, 0]) != (told[h, 1] == 1.0) else 0.0
-    prepare(
-        raw, goals[0] if logistic else targets, weights, setting, columns, target, recent, planned
+                is_label = targets[t] == labels[h, 0]
+                out.relative_targets[h, t] = 1.0 if is_label != (labels[h, 1] == 1.0) else 0.0
+    planned = RoundPlan(
+        out.scaled,
+        out.squared_norms,
+        out.rounds[:, :TARGET_PLACE],
+        out.rounds[:, TARGET_PLACE:],
+        out.relative_targets[0],
+        out.column_centers,
     )
-    if not logistic:
-        for t in range(asked.shape[1]):
-            for i in range(1, asked.shape[2]):
-                asked[0, t, i] -= rounds[t, 0]
-    played = count
-    for h in range(len(told)):
-        me = LearnerArrays(
-            heads.coordinates[h][:dim],
+    prepare(
+        rows,
+        # Lags of labels are the truth of the first head: 1 or 0.
+        out.relative_targets[0] if is_logistic else targets,
+        batch.weights,
+        model.settings,
+        model.columns,
+        model.target,
+        model.recent,
+        planned,
+    )
+    if not is_logistic:
+        for t in range(late_scores.shape[1]):
+            if late_scores[0, t, 0] > 0.0:
+                for i in range(1, late_scores.shape[2]):
+                    late_scores[0, t, i] -= out.rounds[t, 0]
+    learned = count
+    for h in range(len(labels)):
+        learner = LearnerArrays(
+            heads.coordinates[h][:width],
             heads.experts[h],
             heads.vectors[h],
             heads.scalars[h],
             heads.settings[h],
         )
         done = play_planned(
-            me, planned.scaled, goals[h], planned.schedule, asked[h], predictions[h]
+            learner,
+            out.scaled,
+            out.relative_targets[h],
+            planned.schedule,
+            late_scores[h],
+            out.scores[h],
         )
-        played = min(played, done)
-    if not logistic:
+        learned = min(learned, done)
+    if not is_logistic:
         for t in range(count):
-            predictions[0, t] += rounds[t, 0]
-    return played
-
-
-@kernel
-def learn_rows(
-    raw: Matrix,
-    targets: Vector,
-    weights: Vector,
-    told: Matrix,
-    setting: Vector,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Any,
-    target_centers: Vector,
-    target_spreads: Vector,
-    target_counts: Vector,
-    target_first: Any,
-    recent: Vector,
-    scaled: Matrix,
-    norms: Vector,
-    rounds: Matrix,
-    goals: Matrix,
-    coords: Any,
-    numbers: Any,
-    vectors: Any,
-    live: Matrix,
-    config: Matrix,
-    predictions: Matrix,
-) -> int:
-    """Predict rows, each before it is learned, with every head of a stack.
-
-    One head in all where targets are numbers.
-
-    Of labels, head h predicts whether they are ``told[h, 0]``, or are not if ``told[h, 1]`` is 1.
-    ``rounds`` has shape ``(T, 6)``, ``goals`` and ``predictions`` have shape ``(H, T)``.
-
-    Returns how many rows every head has learned; fewer than given means that the next one would
-    have overflowed.
-    """
-    nothing = coords[:, :0]  # of no row was anything said before
-    planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
-    columns = Followed(centers, spreads, counts, first)
-    target = Followed(target_centers, target_spreads, target_counts, target_first)
-    heads = LearnerArrays(coords, numbers, vectors, live, config)
-    return learn_planned(
-        raw,
-        targets,
-        weights,
-        nothing,
-        told,
-        setting,
-        columns,
-        target,
-        recent,
-        planned,
-        rounds,
-        goals,
-        heads,
-        predictions,
-    )
-
-
-@kernel
-def learn_late_rows(
-    raw: Matrix,
-    targets: Vector,
-    asked: Any,
-    told: Matrix,
-    setting: Vector,
-    centers: Vector,
-    spreads: Vector,
-    counts: Vector,
-    first: Any,
-    target_centers: Vector,
-    target_spreads: Vector,
-    target_counts: Vector,
-    target_first: Any,
-    recent: Vector,
-    scaled: Matrix,
-    norms: Vector,
-    rounds: Matrix,
-    goals: Matrix,
-    coords: Any,
-    numbers: Any,
-    vectors: Any,
-    live: Matrix,
-    config: Matrix,
-    predictions: Matrix,
-) -> int:
-    """The same for rows some of which were asked earlier: the meta is judged by what was said then.
-
-    ``asked`` has shape ``(H, T, 2 + N)``: how many rounds ago a row was asked (0 if just now), and
-    what the decision and each expert of a head said then. It is written into.
-    """
-    nothing = norms[:0]  # all rows count the same
-    planned = Planned(scaled, norms, rounds[:, :PLACE], rounds[:, PLACE:], goals[0])
-    columns = Followed(centers, spreads, counts, first)
-    target = Followed(target_centers, target_spreads, target_counts, target_first)
-    heads = LearnerArrays(coords, numbers, vectors, live, config)
-    return learn_planned(
-        raw,
-        targets,
-        nothing,
-        asked,
-        told,
-        setting,
-        columns,
-        target,
-        recent,
-        planned,
-        rounds,
-        goals,
-        heads,
-        predictions,
-    )
+            out.scores[0, t] += out.rounds[t, 0]
+    return learned
 
 
 @inline
-def decide_aside(
-    coords: Any, numbers: Matrix, vectors: Matrix, live: Vector, share: Vector, decision: Vector
+def decision(
+    coordinates: Any,
+    experts: Matrix,
+    vectors: Matrix,
+    scalars: Vector,
+    weights: Vector,
+    answer: Vector,
 ) -> None:
-    """x_t = centre + sum of p_i (alpha_i xhat_i - gamma_i a'), with scratch of the caller's
-    instead of the learner's.
+    """Write x_t = centre + sum_i p_i (lookahead_scale_i xhat_i - lookahead_step_i a').
+
+    xhat_i = scale_i (coordinates_i + pending_update_i a'), with a' the last row. ``weights`` is
+    scratch of the caller: predicting may not write into the learner.
     """
-    experts = int(live[SCALAR.expert_count])
-    pending = 0.0
-    for i in range(experts):
-        share[i] = (
-            numbers[EXPERT.weight, i]
-            * numbers[EXPERT.lookahead_scale, i]
-            * numbers[EXPERT.scale, i]
+    count = int(scalars[SCALAR.expert_count])
+    last_factor = 0.0
+    for i in range(count):
+        weights[i] = (
+            experts[EXPERT.weight, i]
+            * experts[EXPERT.lookahead_scale, i]
+            * experts[EXPERT.scale, i]
         )
     # A loop of its own: where a loop also stores, the order of its sum may depend on where the
     # arrays lie in memory.
-    for i in range(experts):
-        pending += (
-            share[i] * numbers[EXPERT.pending_update, i]
-            - numbers[EXPERT.weight, i] * numbers[EXPERT.lookahead_step, i]
+    for i in range(count):
+        last_factor += (
+            weights[i] * experts[EXPERT.pending_update, i]
+            - experts[EXPERT.weight, i] * experts[EXPERT.lookahead_step, i]
         )
-    for j in range(coords.shape[0]):
-        coordinate = vectors[VECTOR.center, j] + pending * vectors[VECTOR.last_row, j]
-        for i in range(experts):
-            coordinate += share[i] * coords[j, i]
-        decision[j] = coordinate
+    for j in range(coordinates.shape[0]):
+        coordinate = vectors[VECTOR.center, j] + last_factor * vectors[VECTOR.last_row, j]
+        for i in range(count):
+            coordinate += weights[i] * coordinates[j, i]
+        answer[j] = coordinate
+
+
+class PredictScratch(NamedTuple):
+    """Scratch of predictions of H heads for rows that have w entries once scaled."""
+
+    weights: Any
+    """As many numbers as columns of experts."""
+    decisions: Any
+    """Shape ``(H, w)``."""
+    scaled: Any
+    """Shape ``(w,)``."""
+
+
+@inline
+def insert_recent(row: Vector, recent: Vector) -> None:
+    """Write the last targets in front of a row that has room for them."""
+    for j in range(len(recent)):
+        row[j] = recent[j]
 
 
 @kernel
 def predict_rows(
-    coords: Any,
-    numbers: Any,
-    vectors: Any,
-    live: Matrix,
-    raw: Matrix,
-    centers: Vector,
-    spreads: Vector,
-    clip: float,
-    share: Vector,
-    decisions: Matrix,
-    scaled: Vector,
-    answer: Matrix,
+    rows: Matrix,
+    model: RowModel,
+    heads: LearnerArrays,
+    scratch: PredictScratch,
+    column_centers: Matrix,
+    scores: Matrix,
 ) -> None:
-    """<scaled row, x_t> of every learner of a stack for raw rows of shape ``(T, d)``: a row gets
-    the same bits alone.
+    """Predict raw rows, each as if it followed the last one learned; a row alone gets equal bits.
 
-    ``share`` ``(C,)``, ``decisions`` ``(H, w)`` and ``scaled`` ``(w,)``, as long as a scaled row,
-    are scratch; ``answer`` has shape ``(T, H)``.
+    ``rows`` has room for the lags in front; ``scores`` has shape ``(T, H)``. ``column_centers`` is
+    as in :class:`RoundPlan`.
     """
-    heads = len(decisions)
-    for h in range(heads):
-        decide_aside(coords[h][: len(scaled)], numbers[h], vectors[h], live[h], share, decisions[h])
-    for t in range(len(raw)):
-        scale_row(raw[t], centers, spreads, clip, scaled)
-        for h in range(heads):
-            answer[t, h] = product(scaled, decisions[h])
+    columns, scaled = model.columns, scratch.scaled
+    follows = model.settings[ROW_SETTING.keeps_columns] == 0.0
+    clip = model.settings[ROW_SETTING.column_clip]
+    is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
+    for h in range(len(scratch.decisions)):
+        decision(
+            heads.coordinates[h][: len(scaled)],
+            heads.experts[h],
+            heads.vectors[h],
+            heads.scalars[h],
+            scratch.weights,
+            scratch.decisions[h],
+        )
+    for t in range(len(rows)):
+        insert_recent(rows[t], model.recent)
+        if len(column_centers) > 0:
+            write_missing_centers(rows[t], columns, follows, column_centers[t])
+        scale_row(rows[t], columns.centers, columns.spreads, clip, scaled)
+        for h in range(len(scratch.decisions)):
+            score = product(scaled, scratch.decisions[h])
+            scores[t, h] = score if is_logistic else score + model.target.centers[0]
 
 
 @kernel
-def ask_experts(
-    coords: Any,
-    numbers: Any,
-    vectors: Any,
-    live: Matrix,
-    raw: Matrix,
-    centers: Vector,
-    spreads: Vector,
-    clip: float,
-    scaled: Vector,
-    answer: Any,
+def predict_experts(
+    rows: Matrix, model: RowModel, heads: LearnerArrays, scaled: Vector, answer: Any
 ) -> None:
-    """<scaled row, x_t> and <scaled row, x_i> of every expert of every learner of a stack,
-    ``answer`` ``(T, H, 1 + N)``.
+    """Write <a, x_t> and <a, x_{t,i}> of every expert i of every head, for raw rows.
+
+    ``rows`` has room for the lags in front; ``answer`` has shape ``(T, H, 1 + N)``.
     """
-    width, experts = len(scaled), answer.shape[2] - 1
-    for t in range(len(raw)):
-        scale_row(raw[t], centers, spreads, clip, scaled)
-        for h in range(len(live)):
-            center, last = vectors[h][VECTOR.center], vectors[h][VECTOR.last_row]
-            before = product(scaled, last[:width])
-            offset = product(scaled, center[:width])
+    columns, clip = model.columns, model.settings[ROW_SETTING.column_clip]
+    is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
+    width, count = len(scaled), answer.shape[2] - 1
+    for t in range(len(rows)):
+        insert_recent(rows[t], model.recent)
+        scale_row(rows[t], columns.centers, columns.spreads, clip, scaled)
+        for h in range(answer.shape[1]):
+            experts = heads.experts[h]
+            last_product = product(scaled, heads.vectors[h][VECTOR.last_row, :width])
+            offset = product(scaled, heads.vectors[h][VECTOR.center, :width])
             answer[t, h, 0] = 0.0
-            for i in range(experts):
-                base = numbers[h][EXPERT.pending_update, i] * before
+            for i in range(count):
+                base = experts[EXPERT.pending_update, i] * last_product
                 for j in range(width):
-                    base += coords[h][j, i] * scaled[j]
-                share = numbers[h][EXPERT.lookahead_scale, i] * numbers[h][EXPERT.scale, i]
-                answer[t, h, 1 + i] = (
-                    offset + share * base - numbers[h][EXPERT.lookahead_step, i] * before
-                )
-                answer[t, h, 0] += numbers[h][EXPERT.weight, i] * answer[t, h, 1 + i]
+                    base += heads.coordinates[h][j, i] * scaled[j]
+                factor = experts[EXPERT.lookahead_scale, i] * experts[EXPERT.scale, i]
+                score = offset + factor * base - experts[EXPERT.lookahead_step, i] * last_product
+                answer[t, h, 1 + i] = score
+                answer[t, h, 0] += experts[EXPERT.weight, i] * score
+            if not is_logistic:
+                for i in range(1 + count):
+                    answer[t, h, i] += model.target.centers[0]
 
 
 @inline
 def product(one: Vector, other: Vector) -> float:
-    """<one, other>."""
+    """Return <one, other>."""
     total = 0.0
     for j in range(len(other)):
         total += one[j] * other[j]

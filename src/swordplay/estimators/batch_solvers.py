@@ -11,8 +11,8 @@ import numpy as np
 from swordplay.core.arguments import LARGEST_INPUT
 from swordplay.core.state import array, number
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.scaler import Scaler
-from swordplay.estimators.tuning import THRESHOLDS
+from swordplay.estimators.column_scaler import ColumnStats
+from swordplay.estimators.model_settings import THRESHOLDS
 
 SEGMENTS = 16
 """Equal parts of a table, the unit of cuts and windows."""
@@ -87,7 +87,7 @@ class TableScaling(NamedTuple):
         return answer
 
 
-def table_scaling(columns: Scaler, lags: int, rows: Any) -> TableScaling:
+def table_scaling(columns: ColumnStats, lags: int, rows: Any) -> TableScaling:
     """Compute the scaling of a table that a model has learned.
 
     A column that is constant in all measured rows gets the centre and spread of the model, if the

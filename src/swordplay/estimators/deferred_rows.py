@@ -15,7 +15,7 @@ from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.dict_columns import NumericRows, load_names, number, plain_name
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.labels import LabelIndex, check_entries, label_array
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import Row, ValueTypes
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class DictDeferredRows:
     @property
     def version(self) -> tuple[int, int]:
         """Number of names and of words that have a column."""
-        return len(self.estimator._rows), sum(map(len, self.value_types.words.values()))
+        return len(self.estimator._columns), sum(map(len, self.value_types.words.values()))
 
     @property
     def learns_in_blocks(self) -> bool:
@@ -188,14 +188,14 @@ class DictDeferredRows:
     def table(self, rows: Sequence[Row]) -> tuple[Matrix, Any]:
         """Return a table of kept rows, and its version unless a name or a word is new."""
         if isinstance(rows, NumericRows):
-            table, is_known = self.estimator.placed(rows.names, rows.values)
+            table, is_known = self.estimator.arrange(rows.names, rows.values)
             return table, self.version if is_known else None
         # A row with words becomes a dictionary with an entry for every word: not too many at once.
         step = len(rows) if len(rows) == 1 else max(1, MAX_DICT_CELLS // self.columns)
         parts, all_known = [], True
         for k in range(0, len(rows), step):
             numbers = [self.value_types.numbers(row) for row in rows[k : k + step]]
-            part, is_known = self.estimator.clean_table(numbers)
+            part, is_known = self.estimator.to_table(numbers)
             parts.append(part)
             all_known = all_known and is_known
         table = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -208,14 +208,14 @@ class DictDeferredRows:
 
     def frozen_scores(self, live: Any, rows: Sequence[Row], table: Matrix) -> Matrix:
         """Predict rows of ``live``; its columns begin with those of this model."""
-        model, known = self.estimator._model, len(self.estimator._rows)
+        model, known = self.estimator._model, len(self.estimator._columns)
         _take_lags(model, live.estimator._model)
         part = table[:, :known] if known else np.full((len(table), 1), np.nan)
         return np.asarray(model.predict(part, len(part))).reshape(len(part), -1)
 
     def first_new_name(self, rows: Sequence[Row]) -> int:
         """Index of the first row that has a column which the model and ``rows[0]`` lack; or 0."""
-        known = self.estimator._rows.places
+        known = self.estimator._columns.column_of
         first: set[Any] = set()
         for k, row in enumerate(rows):
             is_plain = all(type(value) is float for value in row.values())
@@ -382,7 +382,7 @@ class ArrayDeferredRows:
     def _scores(self, table: Matrix) -> Matrix:
         """Predictions, shape ``(T, 1)``, or probabilities."""
         answers = self.estimator._predict_rows
-        if self.estimator.model_.teams:
+        if self.estimator.model_.groups:
             return np.asarray(answers(table, len(table))).reshape(len(table), -1)
         # numpy combines the forecasts of others, and its sums depend on the number of rows
         return np.array([answers(table[k : k + 1]) for k in range(len(table))])
@@ -467,7 +467,7 @@ class ArrayDeferredRows:
 
 def _take_lags(model: Any, live: Any) -> None:
     """Give the frozen copy of a model the last targets of the live one."""
-    for mine, newest in zip(model.teams, live.teams, strict=False):
+    for mine, newest in zip(model.groups, live.groups, strict=False):
         mine.recent[:] = newest.recent
 
 

@@ -1,12 +1,15 @@
-"""Dictionaries and data frames as arrays: a column for every feature name."""
+"""Columns of feature names: rows that are dictionaries as arrays, and checks of their values."""
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import numbers
 import struct
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from math import hypot
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, final, overload
 
@@ -14,298 +17,209 @@ import numpy as np
 
 from swordplay.core.arguments import LARGEST_INPUT, short_repr, without_mask
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.voices import OVERFLOW
 
 if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
+    from swordplay.estimators.workspace import RowWorkspace
 
-    from swordplay.estimators.heads import Heads  # imports the engine
-    from swordplay.estimators.second_order import SecondOrder
+PLAIN_TYPES = frozenset({float, int, bool, np.float64})
+"""Types of values that are numbers without a closer look."""
+are_plain = PLAIN_TYPES.issuperset
 
-
-def number(name: str, value: Any) -> float:
-    """A finite real number of sensible size; true and false are 1 and 0."""
-    if type(value) is float and -LARGEST_INPUT <= value <= LARGEST_INPUT:
-        return value  # the usual case
-    if isinstance(value, np.ma.MaskedArray):
-        without_mask(name, value)
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        value = value.item()
-    if not isinstance(value, numbers.Real):
-        raise TypeError(
-            f"{name} must be a number, got {short_repr(value)} ({type(value).__name__}). Encode "
-            "it, or leave it out if missing."
-        )
-    try:
-        plain = float(value)
-    except OverflowError:
-        plain = math.inf
-    if (
-        not -LARGEST_INPUT <= plain <= LARGEST_INPUT
-    ):  # the number itself: a class of numbers may compare as it likes
-        raise ValueError(
-            f"{name} must be finite and not pass {LARGEST_INPUT:g} in magnitude, got "
-            f"{short_repr(value)}. Repair it, or leave it out."
-        )
-    return plain
+Layout = tuple[Any, int, Callable[[Any], tuple[Any, ...]], Callable[..., None]]
+"""A workspace, the number of names, and functions that take values from a row and write them."""
+NO_LAYOUT: Layout = (None, -1, tuple, lambda *values: None)
+"""Before the first row."""
 
 
+@final
 class DictColumns:
-    """Which column each name has.
+    """The column of each feature name.
 
-    A name gets its column when a row with it is first learned. Names that come together are sorted,
-    so that the order in which a row lists its features changes nothing.
+    A name gets a column when a row with it is first learned. Names that join together are sorted,
+    so that the order of the features in a row does not matter.
     """
 
     def __init__(self) -> None:
-        self.places: dict[Hashable, int] = {}
-        self._room: Vector = np.empty(0)
-        self._begin()
-
-    def _begin(self) -> None:
-        """A row for as many names, a slice of one with room for more, and the names that the
-        last one had.
-        """
-        if len(self.places) > len(self._room):
-            self._room = np.full(2 * len(self.places), np.nan)
-        self._row: Vector = self._room[: len(self.places)]
-        self._names: list[Hashable] | None = None
-        self._order: Any = None
-        self.usual: FastRow | None = None
-        """For rows with the names of the one before, all that there are."""
+        self.column_of: dict[Hashable, int] = {}
+        """Column of each name, in this order."""
+        self._layout: Layout = NO_LAYOUT
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.column_of)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"places": self.places}
+        return {"column_of": self.column_of}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
-        self.places, self._room = saved["places"], np.empty(0)
-        self._begin()
+        self.column_of = saved["column_of"]
+        self._layout = NO_LAYOUT
+
+    # ------------------------------------------------------------------ single rows
+
+    def fill(self, x: Any, workspace: RowWorkspace) -> bool:
+        """Write a row into a workspace if it has every known name, no other, and plain numbers.
+
+        Most rows of a stream are of this kind, and this takes a microsecond.
+
+        Returns
+        -------
+        bool
+            False for all other rows, of which nothing is written; use :meth:`check` and
+            :meth:`write`.
+        """
+        known, count, pick, pack = self._layout
+        if workspace is not known:
+            known, count, pick, pack = self._layout = self._layout_of(workspace)
+        if type(x) is not dict or len(x) != count:
+            return False
+        try:
+            values = pick(x)
+            # Their Euclidean norm is finite and moderate only if all of them are.
+            if not are_plain(map(type, values)) or not hypot(*values) <= LARGEST_INPUT:
+                return False
+        except (KeyError, OverflowError):  # another name, or an int beyond any float
+            return False
+        pack(*values)
+        return True
+
+    def _layout_of(self, workspace: RowWorkspace) -> Layout:
+        """Return what :meth:`fill` needs for a workspace and the names of all columns."""
+        names = list(self.column_of)
+        pick: Callable[[Any], tuple[Any, ...]]
+        if len(names) == 1:
+            (name,) = names
+            pick = lambda x: (x[name],)  # noqa: E731  # itemgetter returns no tuple of one value
+        else:
+            pick = itemgetter(*names) if names else tuple
+        # row[lags:] = values, five times as fast as by numpy
+        pack = functools.partial(
+            struct.Struct(f"{len(names)}d").pack_into,
+            workspace.row.data,
+            workspace.row.itemsize * workspace.lags,
+        )
+        # without columns there is no row of this kind
+        return workspace, len(names) or -1, pick, pack
 
     def check(self, x: Any) -> list[float]:
-        """The values of a dictionary of features, in its own order.
+        """Return the values of a dictionary of features, in its own order.
 
-        Refused in words unless they are numbers.
+        Raises
+        ------
+        TypeError, ValueError
+            If x is no dictionary, or names the value that is no finite number of moderate size.
         """
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(
                 f"x must be a dictionary of features, got {short_repr(x)} ({type(x).__name__})."
             )
         values = list(x.values())
-        # A sum is finite only if all of its terms are; what is not plainly right is looked at one
-        # by one.
+        # A sum is finite only if all of its terms are.
         if values and (
-            not PLAIN.issuperset(map(type, values))
+            not are_plain(map(type, values))
             or not (max(values) <= LARGEST_INPUT and min(values) >= -LARGEST_INPUT)
             or not math.isfinite(sum(values))
         ):
             return [number(f"x[{name!r}]", value) for name, value in x.items()]
         return values
 
-    def row(self, x: Mapping[Hashable, Any], values: list[float]) -> Vector:
-        """Checked values where they belong; names without a column are left out.
-
-        The array is the next call's, too.
-        """
-        row, places, names = self._row, self.places, list(x)
-        if (
-            names == self._names
-        ):  # the usual case: the same features as in the row before, all of them known
-            row[self._order] = values
-            return row
+    def write(self, x: Iterable[Hashable], values: Iterable[float], row: Vector) -> None:
+        """Write checked values into a row; NaN where the row has no value, others are left out."""
         row.fill(np.nan)
-        known = [
-            (places[name], value)
-            for name, value in zip(names, values, strict=True)
-            if name in places
-        ]
-        order: Any = np.array([place for place, _ in known], dtype=np.intp)
-        row[order] = [value for _, value in known]
-        if np.array_equal(order, np.arange(len(row))):
-            order = slice(None)  # all of them, in their own order: twice as fast
-        # What another row wrote elsewhere was just wiped out: until the names change, these are the
-        # only entries to write.
-        self._names, self._order = (names, order) if len(known) == len(names) else (None, None)
-        return row
+        column_of = self.column_of
+        for name, value in zip(x, values, strict=True):
+            column = column_of.get(name)
+            if column is not None:
+                row[column] = value
 
-    def is_usual(self, x: Iterable[Hashable]) -> bool:
-        """Whether a row has the names of the one before, all of which have a column."""
-        return self._names is not None and list(x) == self._names
+    # ------------------------------------------------------------------ many rows
 
-    def expect(self, heads: Heads, second: SecondOrder | None) -> None:
-        """Make ready for more rows like the one before, if it had a value for every column of a
-        model with one head.
+    def to_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
+        """Return rows of finite numbers as a table, and whether all their names have a column.
+
+        Returns
+        -------
+        table
+            Shape ``(T, max(1, d))``; NaN where a row has no value.
+        are_known
+            False if names were left out because they have no column.
         """
-        if self.usual is not None and self.usual.bench is heads.bench:
-            return
-        complete = self._names is not None and len(self._names) == len(self.places) > 0
-        self.usual = (
-            FastRow(list(self.places), heads, second) if complete and heads.columns.follow else None
-        )
+        names = list(rows[0])
+        if all(list(x) == names for x in rows[1:]):
+            values = np.fromiter(
+                chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names)
+            )
+            return self.arrange(names, values.reshape(len(rows), len(names)))
+        table = np.empty((len(rows), max(1, len(self))))
+        for k, x in enumerate(rows):
+            self.write(x, x.values(), table[k])
+        return table, all(x.keys() <= self.column_of.keys() for x in rows)
 
-    def news(self, names: Iterable[Hashable]) -> list[Hashable]:
-        """Names without a column, sorted."""
-        return sorted((name for name in names if name not in self.places), key=repr)
+    def arrange(self, names: Sequence[Hashable], values: Matrix) -> tuple[Matrix, bool]:
+        """Return columns of finite numbers in the order of :attr:`column_of`.
 
-    def join(self, names: Iterable[Hashable]) -> None:
-        """Give names a column each."""
+        Parameters
+        ----------
+        names
+            Name of each column of ``values``.
+        values
+            Shape ``(T, len(names))``.
+
+        Returns
+        -------
+        table, are_known
+            As in :meth:`to_table`; ``values`` itself if nothing is to be moved.
+        """
+        found = [k for k, name in enumerate(names) if name in self.column_of]
+        order = [self.column_of[names[k]] for k in found]
+        are_known = len(found) == len(names)
+        if are_known and order and order == list(range(len(self))):
+            return values, True
+        table = np.full((len(values), max(1, len(self))), np.nan)
+        if order:
+            table[:, order] = values if are_known else values[:, found]
+        return table, are_known
+
+    # ------------------------------------------------------------------ names
+
+    def new_names(self, names: Iterable[Hashable]) -> list[Hashable]:
+        """Return the names without a column, sorted."""
+        return sorted((name for name in names if name not in self.column_of), key=repr)
+
+    def add(self, names: Iterable[Hashable]) -> None:
+        """Give names a column each, behind the others."""
         for name in names:
-            self.places[name] = len(self.places)
-        self._begin()
+            self.column_of[name] = len(self.column_of)
+        self._layout = NO_LAYOUT
 
-    def table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
-        """The rows of a frame with a column for each of ``places``.
+    def to_json(self) -> str:
+        """Return the names in the order of their columns, as JSON."""
+        return dump_names(self.column_of)
 
-        Others are checked and left out.
+    def load_json(self, text: str) -> None:
+        """Replace the names by those that :meth:`to_json` returned.
+
+        Raises
+        ------
+        ValueError
+            If a name occurs twice.
         """
-        table = np.full((len(frame), len(places)), np.nan)
-        # By place and not by name: a number among the names would be taken for a place, or for a
-        # row.
-        for name, series in zip(frame.columns, frame.iter_columns(), strict=True):
-            column = numeric_column(f"X[{name!r}]", series.to_numpy())
-            if name in places:
-                table[:, places[name]] = column
-        return table
-
-    def with_news(self, names: Iterable[Hashable]) -> dict[Hashable, int]:
-        """The places as they will be once the new ones among these names have joined."""
-        return self.places | {name: len(self.places) + k for k, name in enumerate(self.news(names))}
-
-    def dumps(self) -> str:
-        """The names, as text."""
-        return dump_names(self.places)
-
-    def loads(self, text: str) -> None:
-        """Names from text."""
         names = load_names(text)
         if len(set(names)) < len(names):
-            raise ValueError("it has a name twice.")
-        self.places = {}
-        self.join(names)
-
-
-def numeric_column(name: str, raw: Any) -> Vector:
-    """A column of finite numbers of sensible size."""
-    if raw.dtype.kind not in "fiub":
-        return np.array(
-            [number(f"{name}, row {t}", value) for t, value in enumerate(raw)], dtype=np.float64
-        )
-    column = np.asarray(raw, dtype=np.float64)
-    sound = np.abs(column) <= LARGEST_INPUT
-    if not sound.all():
-        t = int(np.argmin(sound))
-        number(f"{name}, row {t}", float(column[t]))
-    return column
-
-
-def targets(y: Any, count: int) -> Any:
-    """Targets or labels as an array, one for each of ``count`` rows."""
-    values = y.to_numpy() if hasattr(y, "to_numpy") else without_mask("y", y)
-    if values.ndim == 1 and values.dtype.kind in "US" and isinstance(y, list | tuple):
-        # numpy cuts off NUL characters at the end of strings, and makes strings of the numbers
-        # beside a string.
-        values = np.array(y, dtype=object)
-    if values.shape != (count,):
-        raise ValueError(
-            f"y must have one entry for each of the {count} rows of X, got shape {values.shape}."
-        )
-    return values
-
-
-def frame_of(X: Any) -> nw.DataFrame[Any]:
-    """A native data frame as narwhals has it."""
-    import narwhals.stable.v2 as nw
-
-    try:
-        return nw.from_native(X, eager_only=True)
-    except TypeError as error:
-        raise TypeError(
-            "X must be a data frame (pandas, polars or another that narwhals knows), got "
-            f"{short_repr(X)} ({type(X).__name__}). Give learn_one and predict_one single rows."
-        ) from error
-
-
-def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
-    """A native series of the same make and with the same index."""
-    import narwhals.stable.v2 as nw
-
-    if isinstance(values, list) and not like.implementation.is_pandas_like():
-        _require_one_kind(values)
-    native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
-    index = nw.maybe_get_index(like)
-    return native if index is None else native.set_axis(index)
-
-
-def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
-    """A native frame of the same make and with the same index.
-
-    Only pandas has names that are not strings.
-    """
-    import narwhals.stable.v2 as nw
-
-    if not like.implementation.is_pandas_like():
-        _require_one_kind(names)
-    kept = names if like.implementation.is_pandas_like() else list(map(str, names))
-    columns = {name: table[:, k] for k, name in enumerate(kept)}
-    native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
-    index = nw.maybe_get_index(like)
-    return native if index is None else native.set_axis(index, axis=0)
-
-
-def _require_one_kind(labels: Any) -> None:
-    """Refuse labels of which only a frame of pandas could be made."""
-    found = {isinstance(label, str): label for label in labels if label is not None}
-    if len(found) > 1:
-        raise TypeError(
-            f"a frame of this make cannot hold the labels {short_repr(found[False])} and "
-            f"{short_repr(found[True])} together. Learn "
-            "labels of one kind, give frames of pandas, or single rows (learn_one, predict_one)."
-        )
-
-
-def dump_names(names: Iterable[Hashable]) -> str:
-    """Names as JSON; a tuple, such as an n-gram, becomes a list."""
-    return json.dumps([plain_name(name) for name in names])
-
-
-def load_names(text: str) -> list[Hashable]:
-    """And back."""
-    names = json.loads(text)
-    if not isinstance(names, list):
-        raise ValueError(f"its names are {short_repr(names)}, and not a list.")
-    return [_hashable(name) for name in names]
-
-
-def plain_name(name: Any) -> Any:
-    """A name as JSON has it; a tuple becomes a list."""
-    if isinstance(name, tuple):
-        return [plain_name(part) for part in name]
-    if isinstance(name, np.generic):
-        name = name.item()
-    if name is None or isinstance(name, bool | int | float | str):
-        return name
-    raise TypeError(
-        "a checkpoint holds names that are strings, numbers or tuples of them, got "
-        f"{short_repr(name)} ({type(name).__name__}). Rename the feature, or use pickle."
-    )
-
-
-def _hashable(name: Any) -> Hashable:
-    return tuple(map(_hashable, name)) if isinstance(name, list) else name
+            raise ValueError(f"its names are {short_repr(names)}, and one of them occurs twice.")
+        self.column_of = {}
+        self.add(names)
 
 
 @final
 class NumericRows(Sequence[dict[Any, float]]):
-    """Rows by name without a dictionary for each of them; one is made when it is looked at.
+    """Rows by name, stored as one table; a dictionary is made only of a row that is read.
 
     Parameters
     ----------
     names
-        Of the columns, none of them twice.
+        Names of the columns, all different.
     values
-        Shape ``(T, d)``; kept as it is, and written by nobody.
+        Shape ``(T, d)``; kept without a copy and never changed.
     """
 
     __slots__ = ("names", "values")
@@ -330,100 +244,85 @@ class NumericRows(Sequence[dict[Any, float]]):
 
     @property
     def is_valid(self) -> bool:
-        """Whether all of its numbers are finite and of sensible size."""
-        return bool((np.abs(self.values) <= LARGEST_INPUT).all())  # NaN is not
+        """Whether all numbers are finite and of moderate size."""
+        return bool((np.abs(self.values) <= LARGEST_INPUT).all())  # False for NaN
 
 
-PLAIN = frozenset({float, int, bool, np.float64})
-"""Types of values that need no closer look."""
-
-
-@final
-class FastRow:
-    """Rows with these names, of a model with one head.
+def number(name: str, value: Any) -> float:
+    """Return a finite real number of moderate size; booleans are 1 and 0.
 
     Parameters
     ----------
-    names
-        Of all columns of the model, in their order.
-    heads
-        One head.
-    second
-        What stands beside it.
+    name
+        What the value is, for messages.
+    value
+        Anything.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no real number, not finite or beyond ``LARGEST_INPUT`` in magnitude.
     """
-
-    def __init__(self, names: Sequence[Hashable], heads: Heads, second: SecondOrder | None) -> None:
-        self.bench = bench = heads.bench
-        lags = len(heads.recent)
-        self._learn, self._ask = bench.learn, bench.ask
-        # Views whose entries Python reads as plain numbers, three times as fast as those of an
-        # array.
-        self._target: Any = bench.target.data
-        self._answer: Any = bench.answer[0].data
-        self._said: Any = bench.scratch.predictions[0].data
-        self._center: Any = None
-        self._result: Any = None
-        self._recent = (bench.raw[0, :lags], heads.recent) if lags else None
-        if heads.loss != "logistic":
-            self._center = heads.target.arrays.centers.data
-        self._learn_more: Callable[[], Any] | None = None
-        if second is not None:
-            beside = second.beside(bench, lags)
-            self._learn_more, self._ask_more, self._result = (
-                beside.learn,
-                beside.ask,
-                beside.answer.data,
-            )
-        self.take = _taker(names, bench.raw.reshape(-1), lags, heads, second)
-        """Puts a row in its place; False if it is no such row, or the model not what it was."""
-
-    def ask(self) -> float:
-        """The score of the row that was taken."""
-        if self._recent is not None:
-            self._recent[0][:] = self._recent[1]
-        self._ask()
-        if self._center is not None:
-            self._answer[0] += self._center[0]
-        if self._learn_more is None:
-            return self._answer[0]  # type: ignore[no-any-return]  # a double out of an array
-        self._ask_more()
-        return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
-
-    def learn(self, target: float) -> float:
-        """Learn it; the score that it had before."""
-        self._target[0] = target
-        if not self._learn():
-            raise ValueError(f"the row {OVERFLOW}")
-        if self._learn_more is None:
-            return self._said[0]  # type: ignore[no-any-return]  # a double out of an array
-        self._learn_more()
-        return self._result[0]  # type: ignore[no-any-return]  # a double out of an array
+    if type(value) is float and -LARGEST_INPUT <= value <= LARGEST_INPUT:
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        without_mask(name, value)
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        value = value.item()
+    if not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{name} must be a number, got {short_repr(value)} ({type(value).__name__}). Encode "
+            "it, or leave it out if missing."
+        )
+    try:
+        # compare as a float: a class of numbers may define comparisons as it likes
+        plain = float(value)
+    except OverflowError:
+        plain = math.inf
+    if not -LARGEST_INPUT <= plain <= LARGEST_INPUT:
+        raise ValueError(
+            f"{name} must be finite and not pass {LARGEST_INPUT:g} in magnitude, got "
+            f"{short_repr(value)}. Repair it, or leave it out."
+        )
+    return plain
 
 
-def _taker(
-    names: Sequence[Hashable], place: Any, lags: int, heads: Heads, second: SecondOrder | None
-) -> Callable[[Any], bool]:
-    """What puts rows with these names behind the lags."""
-    count, bench, room, first, plain = (
-        len(names),
-        heads.bench,
-        place.data,
-        8 * lags,
-        PLAIN.issuperset,
+# ---------------------------------------------------------------------- names in files
+
+
+def dump_names(names: Iterable[Hashable]) -> str:
+    """Return names as a JSON list; tuples, such as n-grams, become lists."""
+    return json.dumps([plain_name(name) for name in names])
+
+
+def load_names(text: str) -> list[Hashable]:
+    """Return the names of a JSON list that :func:`dump_names` returned."""
+    names = json.loads(text)
+    if not isinstance(names, list):
+        raise ValueError(f"its names are {short_repr(names)}, and not a list.")
+    return [_hashable(name) for name in names]
+
+
+def plain_name(name: Any) -> Any:
+    """Return a name as JSON has it; a tuple becomes a list.
+
+    Raises
+    ------
+    TypeError
+        If it is no string, number, boolean, None or tuple of these.
+    """
+    if isinstance(name, tuple):
+        return [plain_name(part) for part in name]
+    if isinstance(name, np.generic):
+        name = name.item()
+    if name is None or isinstance(name, bool | int | float | str):
+        return name
+    raise TypeError(
+        "a checkpoint holds names that are strings, numbers or tuples of them, got "
+        f"{short_repr(name)} ({type(name).__name__}). Rename the feature, or use pickle."
     )
-    pick, pack, hypot = itemgetter(*names), struct.Struct(f"{count}d").pack_into, math.hypot
 
-    def take(x: Any) -> bool:
-        if type(x) is not dict or len(x) != count or heads._bench is not bench:
-            return False
-        try:
-            values = pick(x) if count > 1 else (pick(x),)
-            # A length is a number only if all entries are, and none of them is longer.
-            if not plain(map(type, values)) or not hypot(*values) <= LARGEST_INPUT:
-                return False
-        except (KeyError, OverflowError):
-            return False
-        pack(room, first, *values)
-        return True
 
-    return take
+def _hashable(name: Any) -> Hashable:
+    """Return a name from JSON, lists as tuples."""
+    return tuple(map(_hashable, name)) if isinstance(name, list) else name

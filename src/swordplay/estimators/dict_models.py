@@ -1,54 +1,51 @@
-"""DictRegressor and DictClassifier: estimators of rows that are dictionaries."""
+"""DictRegressor and DictClassifier: models of rows that are dictionaries of features."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from swordplay.core.arguments import real, short_repr
 from swordplay.core.model_lock import locks_itself
-from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators import probabilities, raw_units
-from swordplay.estimators.classes import OneModelPerClass
+from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.estimators import coefficients
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.class_probabilities import (
+    of_true_labels,
+    probability_above,
+    probability_of_second,
+)
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import DictColumns, number
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.head import Head
 from swordplay.estimators.labels import LabelIndex
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.mass import mass_above, of_truths
-from swordplay.estimators.model import (
+from swordplay.estimators.linear_model import HeadSnapshot, LinearModel
+from swordplay.estimators.model_report import ModelReport
+from swordplay.estimators.model_settings import (
     AUTO,
     LARGEST,
     MEMORY,
-    LinearModel,
     LossName,
     regression_loss,
     settings,
 )
-from swordplay.estimators.model_report import ModelReport
 from swordplay.estimators.saved_model import SavedModel, is_same_value, parameter_names
-from swordplay.estimators.second_order import SecondOrder
-
-if TYPE_CHECKING:
-    import narwhals.stable.v2 as nw
-
+from swordplay.estimators.second_order_layer import SecondOrderLayer
 
 Features = Mapping[Hashable, Any]
-NOTHING = np.full(1, np.nan)
-"""A row of a model that has seen no feature yet."""
+"""A row: values by name."""
+PLAIN_LABELS = frozenset({bool, str, int})
+"""Types of labels that are looked up without a check."""
 
 
 class DictModel(ModelReport, SavedModel):
-    """Columns that join late: what all of them share."""
+    """Methods of both models; a subclass makes the model and learns targets of its kind."""
 
     loss: LossName
-    curves: Any
-    _own_intervals: LevelIntervals | None = None
 
     def __init__(
         self,
@@ -60,18 +57,21 @@ class DictModel(ModelReport, SavedModel):
         lags: Any,
         curves: Any,
     ) -> None:
-        self.radius, self.memory, self.clip = radius, memory, clip
-        self.standardize, self.intercept, self.lags, self.curves = (
-            standardize,
-            intercept,
-            lags,
-            curves,
-        )
+        self.radius = radius
+        self.memory = memory
+        self.clip = clip
+        self.standardize = standardize
+        self.intercept = intercept
+        self.lags = lags
+        self.curves = curves
         self._settings = settings(self)
-        self._rows = DictColumns()
+        self._columns = DictColumns()
+        self._intervals = LevelIntervals()
         self._model: Any = None
+        """What learns and predicts; None before the first row."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Check a parameter that is changed; refuse changes after the first learned row."""
         if name not in parameter_names(type(self)) or "_model" not in vars(self):
             return super().__setattr__(name, value)
         before = getattr(self, name, value)
@@ -90,136 +90,117 @@ class DictModel(ModelReport, SavedModel):
             super().__setattr__(name, before)
             raise
 
-    def _fresh(self) -> LinearModel:
-        """A model for the columns known so far.
-
-        One at least, so that rows without features can be learned too.
-        """
-        return LinearModel(max(1, len(self._rows)), loss=self.loss, **self._settings)
+    # ------------------------------------------------------------------ for subclasses and late
 
     @abstractmethod
     def _make(self) -> Any:
-        """What learns: a model, or several."""
-
-    def _grown(self, names: Any) -> Any:
-        """The model, with a column for each of the names."""
-        if self._model is not None and self._rows.is_usual(names):
-            return self._model
-        news = self._rows.news(names)
-        if news:
-            self._rows.join(news)
-            if self._model is not None:
-                self._model.widen(len(self._rows))
-        if self._model is None:
-            self._model = self._make()
-        return self._model
-
-    def _table(self, frame: nw.DataFrame[Any], places: Mapping[Hashable, int]) -> Matrix:
-        """Checked rows as the model takes them."""
-        rows = self._rows.table(frame, places)
-        return rows if rows.shape[1] else np.full((len(rows), 1), np.nan)
-
-    def table_of(self, rows: Sequence[Features]) -> Matrix:
-        """Rows by name as the model takes them, with a column for each name that was learned.
-
-        Others are left out.
-        """
-        table = np.empty((len(rows), max(1, len(self._rows))))
-        for k, x in enumerate(rows):
-            table[k] = self._row(x, self._rows.check(x))
-        return table
-
-    def clean_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
-        """The same of rows of finite numbers, and whether all of their names have a column."""
-        if len(rows) == 1:  # nearly always with the names of the row before
-            row = self._row(rows[0], list(rows[0].values())).copy()
-            return row[None], self._model is not None and self._rows.is_usual(rows[0])
-        names = list(rows[0])
-        if any(list(x) != names for x in rows):
-            parts = [self.clean_table([x]) for x in rows]
-            return np.concatenate([part for part, _ in parts]), all(known for _, known in parts)
-        values = np.fromiter(
-            chain.from_iterable(x.values() for x in rows), np.float64, len(rows) * len(names)
-        )
-        return self.placed(names, values.reshape(len(rows), len(names)))
-
-    def placed(self, names: Sequence[Hashable], values: Matrix) -> tuple[Matrix, bool]:
-        """Columns of finite numbers where they belong, and whether all of their names have a
-        column.
-        """
-        places = self._rows.places
-        found = [k for k, name in enumerate(names) if name in places]
-        order, known = [places[names[k]] for k in found], len(found) == len(names)
-        if known and order and order == list(range(len(places))):
-            return values, self._model is not None
-        table = np.full((len(values), max(1, len(places))), np.nan)
-        if order:
-            table[:, order] = values if known else values[:, found]
-        return table, self._model is not None and known
+        """Return a fresh model for the present columns."""
 
     @abstractmethod
     def learn_table(
         self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
     ) -> None:
-        """Learn rows in their order, as the model takes them; all of their names have a column."""
+        """Learn rows of a table in the order of the columns, all of whose names are known.
 
-    @abstractmethod
-    def learn_run(
-        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
-    ) -> None:
-        """Learn rows in their order; ``asked`` is their forecast if their targets come late.
-
-        The names of all of them are known, or are those of the first.
+        Parameters
+        ----------
+        table
+            Shape ``(T, d)``, NaN for missing values.
+        truths
+            Checked targets or labels.
+        asked
+            Forecast of the rows, if they were predicted earlier.
         """
 
     @abstractmethod
     def deferred_rows(self) -> DeferredRows:
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
 
-    def _row(self, x: Features, values: list[float]) -> Vector:
-        return self._rows.row(x, values) if self._rows.places else NOTHING
+    def learn_run(
+        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
+    ) -> None:
+        """Learn rows of finite numbers by name; new names are those of the first row.
 
-    def _named(self, coefficients: Vector) -> dict[Hashable, float]:
-        """Coefficients of columns by their names, out of those of lags and columns."""
-        lags = len(coefficients) - max(1, len(self._rows))
+        Parameters
+        ----------
+        rows
+            Rows whose names have a column or occur in the first of them.
+        truths, asked
+            As in :meth:`learn_table`.
+        """
+        self._with_columns(rows[0])
+        self.learn_table(self._columns.to_table(rows)[0], truths, asked)
+
+    def to_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
+        """Return rows of finite numbers as a table, and whether :meth:`learn_table` accepts it."""
+        table, are_known = self._columns.to_table(rows)
+        return table, are_known and self._model is not None
+
+    def arrange(self, names: Sequence[Hashable], values: Matrix) -> tuple[Matrix, bool]:
+        """Return named columns as a table, and whether :meth:`learn_table` accepts it."""
+        table, are_known = self._columns.arrange(names, values)
+        return table, are_known and self._model is not None
+
+    # ------------------------------------------------------------------ columns
+
+    def _with_columns(self, names: Iterable[Hashable]) -> Any:
+        """Return the model, with a column for each of the names."""
+        new = self._columns.new_names(names)
+        if new:
+            self._columns.add(new)
+            if self._model is not None:
+                self._model.widen(len(self._columns))
+        if self._model is None:
+            self._model = self._make()
+        return self._model
+
+    def _make_linear(self) -> LinearModel:
+        """Return a fresh model of one score; it has a column even if no row had a feature yet."""
+        return LinearModel(max(1, len(self._columns)), loss=self.loss, **self._settings)
+
+    def _row(self, x: Features) -> Vector:
+        """Return a checked row in the order of the columns, NaN for missing features."""
+        values = self._columns.check(x)
+        row = np.empty(max(1, len(self._columns)))
+        self._columns.write(x, values, row)
+        return row
+
+    # ------------------------------------------------------------------ report and saving
+
+    def _by_name(self, values: Vector) -> dict[Hashable, float]:
+        """Return the coefficients of columns by name; those of lags stand before them."""
+        lags = len(values) - max(1, len(self._columns))
         return {
-            name: float(coefficients[lags + place]) for name, place in self._rows.places.items()
+            name: float(values[lags + column]) for name, column in self._columns.column_of.items()
         }
 
-    def _second(self) -> SecondOrder | None:
+    def _second(self) -> SecondOrderLayer | None:
         # the model has no type before it is made
-        return self._model.second  # type: ignore[no-any-return]
+        return self._model.second_order  # type: ignore[no-any-return]
 
-    def _require_learned(self) -> None:
+    def _fitted_model(self) -> Any:
+        """Return the model; raise if there is none."""
         if self._model is None:
             raise AttributeError(
                 f"this {type(self).__name__} has not learned anything yet. Call learn_one or "
                 "learn_many first."
             )
-
-    @property
-    def _intervals(self) -> LevelIntervals:
-        """Intervals, or sets, of the levels that were asked for; made at the first use."""
-        if self._own_intervals is None:
-            self._own_intervals = LevelIntervals()
-        return self._own_intervals
+        return self._model
 
     def _learned(self) -> tuple[Any, State] | None:
-        return (
-            None
-            if self._model is None
-            else (self._model, {"names": self._rows.dumps()} | self._intervals.state())
-        )
+        if self._model is None:
+            return None
+        return self._model, {"names": self._columns.to_json()} | self._intervals.state()
 
     def _resume(self, saved: Mapping[str, Any]) -> Any:
-        self._own_intervals = LevelIntervals.from_state(saved)
-        self._rows.loads(saved["names"])
+        self._intervals = LevelIntervals.from_state(saved)
+        self._columns.load_json(saved["names"])
         self._model = self._make()
         return self._model
 
 
 class DictRegressor(DictModel):
-    """Predicts a number for one row at a time."""
+    """Regression on rows that are dictionaries of features."""
 
     def __init__(
         self,
@@ -237,7 +218,7 @@ class DictRegressor(DictModel):
 
     @locks_itself
     def learn_one(self, x: Features, y: float) -> None:
-        """Learn from one row.
+        """Learn one row.
 
         Parameters
         ----------
@@ -247,55 +228,68 @@ class DictRegressor(DictModel):
             Target: a finite number.
         """
         with self._lock:
-            usual, intervals = self._rows.usual, self._own_intervals
-            told = intervals is not None and bool(intervals.by_level)
+            model = self._model
             if (
-                usual is not None
-                and not told
+                model is not None
                 and type(y) is float
                 and -LARGEST <= y <= LARGEST
-                and usual.take(x)
+                and not self._intervals.by_level
+                and self._columns.fill(x, model.workspace)
             ):
-                usual.learn(y)
+                model.workspace.learn(y)
                 return
-            self._learn_any(x, y, told)
+            values = self._columns.check(x)
+            target = number("y", y)
+            workspace = self._with_columns(x).workspace
+            row = workspace.row[workspace.lags :]
+            self._columns.write(x, values, row)
+            prediction = workspace.learn(target)
+            if self._intervals.by_level:
+                self._intervals.learn(np.array([prediction]), np.array([target]), row[None])
 
-    def _learn_any(self, x: Features, y: float, told: bool, asked: Forecast | None = None) -> None:
-        """Learn a row that may be anything, and let intervals learn it if somebody has asked for
-        them.
+    @locks_itself
+    def predict_one(self, x: Features, with_interval: bool = False, level: float = 0.9) -> Any:
+        """Return the prediction for one row; 0 before anything was learned.
+
+        Features that were never learned are left out.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        with_interval
+            Whether to return a prediction interval instead (river's ``conf.Interval``); False by
+            default. Intervals are learned from the first request for their level on, so request
+            them from the first row on; the first five are infinite.
+        level
+            Share of the targets that intervals are to hold, in (0, 1); 0.9 by default.
         """
-        values, target = self._rows.check(x), number("y", y)
-        model = self._grown(x)
-        row = self._row(x, values)
-        said = model.learn_row(row, target, asked)
-        self._rows.expect(model.heads, model.second)
-        if told:
-            self._intervals.learn(np.array([said]), np.array([target]), row[None])
+        with self._lock:
+            if with_interval:
+                return self._interval(x, level)
+            model = self._model
+            if model is None:
+                self._columns.check(x)
+                return 0.0
+            workspace = model.workspace
+            if not self._columns.fill(x, workspace):
+                values = self._columns.check(x)
+                self._columns.write(x, values, workspace.row[workspace.lags :])
+            return workspace.predict()
 
-    def learn_run(
-        self, rows: Sequence[Features], truths: Sequence[float], asked: Forecast | None = None
-    ) -> None:
-        """Learn rows in their order; ``asked`` is their forecast if their targets come late.
-
-        The names of all of them are known, or are those of the first.
-        """
-        if len(rows) == 1:
-            intervals = self._own_intervals
-            told = intervals is not None and bool(intervals.by_level)
-            self._learn_any(rows[0], truths[0], told, asked)
-            return
-        self._grown(rows[0])
-        self.learn_table(self.table_of(rows), truths, asked)
+    def _interval(self, x: Features, level: float) -> Any:
+        """Return the lower and the upper end of the interval of one row."""
+        rows = self._row(x)[None]
+        predictions = np.zeros(1) if self._model is None else self._model.predict(rows)
+        low, high = self._intervals.intervals(real("level", level), predictions, rows)[0]
+        return float(low), float(high)
 
     def learn_table(
         self, table: Matrix, truths: Sequence[float], asked: Forecast | None = None
     ) -> None:
-        """Learn rows in their order, as the model takes them; all of their names have a column."""
+        """Learn rows of a table in the order of the columns, all of whose names are known."""
         targets = np.array(truths, dtype=np.float64)
-        if len(table) == 1:
-            predictions = np.array([self._model.learn_row(table[0], truths[0], asked)])
-        else:
-            predictions = self._model.predict_then_learn(table, targets, asked=asked)
+        predictions = self._model.predict_then_learn(table, targets, asked=asked)
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
@@ -303,54 +297,34 @@ class DictRegressor(DictModel):
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
         return DictDeferredRows(self, predicts_labels=False)
 
-    @locks_itself
-    def predict_one(self, x: Features) -> Any:
-        """The prediction for one row, 0 before anything was learned.
-
-        Features never learned from are left out.
-        """
-        with self._lock:
-            usual = self._rows.usual
-            return usual.ask() if usual is not None and usual.take(x) else self._predict_any(x)
-
-    def _predict_any(self, x: Features) -> Any:
-        """The prediction for a row that may be anything."""
-        values = self._rows.check(x)
-        return 0.0 if self._model is None else self._model.predict_row(self._row(x, values))
-
     @property
     def coefficients(self) -> dict[Hashable, float]:
-        """Change of the prediction with each feature, by its name and in its own units."""
-        return self._named(self._in_raw_units()[0])
+        """Change of the prediction per unit of each feature, by name."""
+        return self._by_name(self._in_raw_units()[0])
 
     @property
     def lag_coef_(self) -> Vector:
-        """Change of the prediction with each lag, the newest first, shape ``(lags,)``."""
-        return self._in_raw_units()[0][: -max(1, len(self._rows))]
+        """Change of the prediction per unit of each lag, the newest first, shape ``(lags,)``."""
+        return self._in_raw_units()[0][: -max(1, len(self._columns))]
 
     @property
     def intercept_(self) -> float:
-        """Prediction where all features (and lags) are 0."""
+        """Prediction where all features and lags are 0."""
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Vector, float]:
-        self._require_learned()
-        return raw_units.of_mixture(self._model)
+        """Return the coefficients of lags and columns, and the intercept."""
+        return coefficients.of_model(self._fitted_model())
 
     def _make(self) -> LinearModel:
-        return self._fresh()
+        return self._make_linear()
 
-    def _models(self) -> dict[str, Head]:
-        self._require_learned()
-        return {"y": self._model.head}
-
-
-USUAL = frozenset({bool, str, int})
-"""Types of labels that need no closer look where they are known."""
+    def _models(self) -> dict[str, HeadSnapshot]:
+        return {"y": self._fitted_model().head}
 
 
 class DictClassifier(DictModel):
-    """Predicts a label for one row at a time."""
+    """Classification of rows that are dictionaries of features."""
 
     loss = "logistic"
 
@@ -369,181 +343,147 @@ class DictClassifier(DictModel):
 
     @property
     def classes_(self) -> list[Any]:
-        """Labels, in the order in which they came."""
+        """Labels in order of appearance."""
         return list(self._labels.numbers)
 
     @locks_itself
     def learn_one(self, x: Features, y: Any) -> None:
-        """Learn from one row.
+        """Learn one row.
 
         Parameters
         ----------
         x
             Features by name: finite numbers.
         y
-            Label: a truth value, a number or a string. One that is new joins the classes.
+            Label: a boolean, a number or a string. A new one joins the classes.
         """
         with self._lock:
-            usual, intervals = self._rows.usual, self._own_intervals
+            model = self._model
             if (
-                usual is not None
-                and type(y) in USUAL
-                and (intervals is None or not intervals.by_level)
+                model is not None
+                and model.classes == 2
+                and type(y) in PLAIN_LABELS
+                and y in self._labels.numbers
+                and not self._intervals.by_level
+                and self._columns.fill(x, model.groups[0].workspace)
             ):
-                place = self._labels.numbers.get(y)
-                if place is not None and usual.take(x):
-                    usual.learn(place)
-                    self._model.counts[place] += 1.0
-                    return
-            values, label = self._rows.check(x), self._labels.check(y)
-            self._learn_label(self._grown(x), self._row(x, values), label)
-
-    def _learn_label(
-        self, model: Any, row: Vector, label: Any, asked: Forecast | None = None
-    ) -> None:
-        """Learn a row as the model takes it, with a checked label."""
-        place = self._labels.add(label)
-        if self._intervals.by_level and place < model.classes:
-            self._learn_sets(np.array([model.predict_row(row)]), [place])
-        self._let_join(model)
-        model.learn_row(row, place, asked)
-        if model.classes == 2:
-            self._rows.expect(model.teams[0], model.second)
-
-    def learn_run(
-        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
-    ) -> None:
-        """Learn rows in their order; ``asked`` is their forecast if their labels come late.
-
-        The names of all of them are known, or are those of the first.
-        """
-        if len(rows) == 1:
-            values, label = self._rows.check(rows[0]), self._labels.check(truths[0])
-            self._learn_label(self._grown(rows[0]), self._row(rows[0], values), label, asked)
-            return
-        model = self._grown(rows[0])
-        self._learn_labels(model, self.table_of(rows), list(truths), asked)
-
-    def learn_table(
-        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
-    ) -> None:
-        """Learn rows in their order, as the model takes them; all of their names have a column."""
-        if len(table) == 1:
-            self._learn_label(self._model, table[0], truths[0], asked)
-        else:
-            self._learn_labels(self._model, table, list(truths), asked)
-
-    def _learn_labels(
-        self, model: Any, table: Matrix, labels: list[Any], asked: Forecast | None = None
-    ) -> None:
-        """Learn rows as the model takes them, with checked labels."""
-        for first, places in self._labels.runs(labels):
-            new = places[0] >= model.classes
-            # A class that joins changes the models from its own row on, not before.
-            self._let_join(model)
-            some = slice(first, first + len(places))
-            part = None if asked is None else asked.rows(some)
-            chances = model.predict_then_learn(table[some], np.array(places), asked=part)
-            if self._intervals.by_level and len(places) > new:
-                self._learn_sets(chances[new:], places[new:])
-
-    def _let_join(self, model: Any) -> None:
-        """Make room for all labels; where there are more than two, no row is a usual one."""
-        if len(self._labels) > model.classes:
-            model.grow(len(self._labels))
-            self._rows.usual = None
-
-    def _learn_sets(self, chances: Matrix, places: list[int]) -> None:
-        """Let the sets learn rows of labels that were known, each predicted before it was
-        learned.
-        """
-        self._intervals.learn(np.zeros(len(places)), of_truths(mass_above(chances), places), None)
-
-    def deferred_rows(self) -> DeferredRows:
-        """Return the adapter that :class:`swordplay.late.LateModel` uses."""
-        return DictDeferredRows(self, predicts_labels=True)
+                label = self._labels.numbers[y]
+                model.groups[0].workspace.learn(label)
+                model.counts[label] += 1.0
+                return
+            values = self._columns.check(x)
+            checked = self._labels.check(y)
+            self._with_columns(x)
+            row = np.empty(max(1, len(self._columns)))
+            self._columns.write(x, values, row)
+            self.learn_table(row[None], [checked])
 
     @locks_itself
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
-        """The probability of every class seen so far; before any, of both truth values."""
+        """Return the probability of every label so far; one half of each boolean before any.
+
+        Features that were never learned are left out.
+
+        Parameters
+        ----------
+        x
+            Features by name: finite numbers.
+        """
         with self._lock:
-            usual = self._rows.usual
-            if usual is not None and usual.take(x):
-                one, other = self._labels.numbers
-                share = probabilities.of_second(usual.ask())
-                return {one: 1.0 - share, other: share}
-            values = self._rows.check(x)
-            if self._model is None:
+            model = self._model
+            if model is None:
+                self._columns.check(x)
                 return {False: 0.5, True: 0.5}
-            return dict(
-                zip(
-                    self._labels.numbers, self._model.predict_row(self._row(x, values)), strict=True
-                )
-            )
+            if model.classes == 2:
+                workspace = model.groups[0].workspace
+                if not self._columns.fill(x, workspace):
+                    values = self._columns.check(x)
+                    self._columns.write(x, values, workspace.row[workspace.lags :])
+                second = probability_of_second(workspace.predict())
+                first_label, second_label = self._labels.numbers
+                return {first_label: 1.0 - second, second_label: second}
+            probabilities = model.predict(self._row(x)[None])[0].tolist()
+            return dict(zip(self._labels.numbers, probabilities, strict=True))
 
     def predict_one(self, x: Features, **kwargs: Any) -> Any:
-        """The most probable label; None before any was seen."""
-        chances = self.predict_proba_one(x)
-        return None if self._model is None else max(chances, key=chances.__getitem__)
+        """Return the most probable label; None before any was seen."""
+        probabilities = self.predict_proba_one(x)
+        if self._model is None:
+            return None
+        return max(probabilities, key=probabilities.__getitem__)
 
     def predict_set_one(self, x: Features, level: float = 0.9) -> set[Any]:
-        """Labels that together hold the truth as often as the level says.
+        """Return the prediction set of one row: labels that hold the true one as the level says.
 
-        Every set holds the most probable label.
-
-        On every window of n rows, a level of 0.9 has at most 0.1 n + 20 sets without the truth,
-        whatever happens; rows of a label that nobody had seen before are not counted, as no set can
-        hold it. Sets are learned from the first time that a level is asked for, so ask from the
-        first row on; the first five hold all labels that are known.
+        Every set holds the most probable label. On every window of n rows, a level of 0.9 has at
+        most 0.1 n + 20 sets without the true label, whatever the data; rows whose label is new are
+        not counted, as no set can hold it. Sets are learned from the first request for their level
+        on, so request them from the first row on; the first five hold all labels that are known.
 
         Parameters
         ----------
         x
             Features by name: finite numbers.
         level
-            What share of the truths a set is to hold, in (0, 1).
+            Share of the true labels that sets are to hold, in (0, 1); 0.9 by default.
         """
-        chances = self.predict_proba_one(x)
-        inside = self._sets(np.array([list(chances.values())]), level)[0]
-        return {label for label, held in zip(chances, inside.tolist(), strict=True) if held}
+        probabilities = self.predict_proba_one(x)
+        is_inside = self._sets(np.array([list(probabilities.values())]), level)[0]
+        return {label for label, inside in zip(probabilities, is_inside, strict=True) if inside}
 
-    def _sets(self, chances: Matrix, level: Any) -> Any:
-        """Which labels are in the sets of rows, truths of shape ``(T, K)``."""
-        bounds = self._intervals.intervals(real("level", level), np.zeros(len(chances)), None)
-        return mass_above(chances) <= bounds[:, 1:]
+    def _sets(self, probabilities: Matrix, level: Any) -> Array:
+        """Return which labels are in the sets of rows, booleans of shape ``(T, K)``."""
+        zeros = np.zeros(len(probabilities))
+        bounds = self._intervals.intervals(real("level", level), zeros, None)
+        return np.asarray(probability_above(probabilities) <= bounds[:, 1:])
+
+    def learn_table(
+        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+    ) -> None:
+        """Learn rows of a table in the order of the columns, all of whose names are known."""
+        model = self._model
+        for first, numbers in self._labels.runs(list(truths)):
+            # a run begins with a new label, or with the first row
+            is_new = numbers[0] >= model.classes
+            model.grow(len(self._labels))
+            rows = slice(first, first + len(numbers))
+            forecast = None if asked is None else asked.rows(rows)
+            probabilities = model.predict_then_learn(table[rows], np.array(numbers), asked=forecast)
+            # no set could hold the new label of the first row
+            known = slice(int(is_new), None)
+            if self._intervals.by_level and len(numbers[known]):
+                scores = of_true_labels(probability_above(probabilities[known]), numbers[known])
+                self._intervals.learn(np.zeros(len(scores)), scores, None)
+
+    def deferred_rows(self) -> DeferredRows:
+        """Return the adapter that :class:`swordplay.late.LateModel` uses."""
+        return DictDeferredRows(self, predicts_labels=True)
 
     @property
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:
-        """For each label, or for the second of two: change of its log-odds with each feature, by
-        name and in its own units.
+        """Change of the log-odds per unit of each feature, by label and name.
+
+        There is one entry for each label; of two, for the second.
         """
-        self._require_learned()
-        return dict(
-            zip(
-                self._told_labels,
-                map(self._named, raw_units.of_classes(self._model)[0]),
-                strict=True,
-            )
-        )
+        found = coefficients.of_classes(self._fitted_model())[0]
+        return dict(zip(self._scored_labels(), map(self._by_name, found), strict=True))
 
     @property
     def intercept_(self) -> dict[Any, float]:
-        """For each label, or for the second of two: its log-odds where all features are 0."""
-        self._require_learned()
-        return dict(
-            zip(self._told_labels, raw_units.of_classes(self._model)[1].tolist(), strict=True)
-        )
+        """Log-odds where all features are 0, by label; of two, for the second."""
+        found = coefficients.of_classes(self._fitted_model())[1]
+        return dict(zip(self._scored_labels(), found.tolist(), strict=True))
 
-    @property
-    def _told_labels(self) -> list[Any]:
-        return self.classes_ if len(self._model.team) > 1 else self.classes_[-1:]
+    def _scored_labels(self) -> list[Any]:
+        """Return the labels with log-odds: all of them, or the second of two."""
+        labels = list(self._labels.numbers)
+        return labels if len(self._model.heads) > 1 else labels[-1:]
 
-    def _make(self) -> OneModelPerClass:
-        return OneModelPerClass(self._fresh, len(self._labels))
+    def _make(self) -> ClassModel:
+        return ClassModel(self._make_linear, len(self._labels))
 
-    def _models(self) -> dict[str, Head]:
-        self._require_learned()
-        return dict(self._model.named(self.classes_))
+    def _models(self) -> dict[str, HeadSnapshot]:
+        return dict(self._fitted_model().named(list(self._labels.numbers)))
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()

@@ -13,8 +13,8 @@ from swordplay.core.model_lock import LockedModel
 from swordplay.estimators.batch_fit import BatchCoefficients
 
 if TYPE_CHECKING:
-    from swordplay.estimators.head import Head
-    from swordplay.estimators.second_order import SecondOrder
+    from swordplay.estimators.linear_model import HeadSnapshot
+    from swordplay.estimators.second_order_layer import SecondOrderLayer
 
 MAX_LISTED_EXPERTS = 3
 """Experts that a summary lists; the others are summed up."""
@@ -29,11 +29,11 @@ class ModelReport(LockedModel, ABC):
     """Coefficients for ``predict`` after ``fit``; None if the model itself predicts."""
 
     @abstractmethod
-    def _models(self) -> dict[str, Head]:
+    def _models(self) -> dict[str, HeadSnapshot]:
         """Return the head of each model by what it predicts; raise if nothing was learned."""
 
     @abstractmethod
-    def _second(self) -> SecondOrder | None:
+    def _second(self) -> SecondOrderLayer | None:
         """Return the second-order experts beside the model, if there are any."""
 
     @property
@@ -101,11 +101,11 @@ class ModelReport(LockedModel, ABC):
 
 def summary_text(
     name: str,
-    models: Mapping[str, Head],
+    models: Mapping[str, HeadSnapshot],
     batch: BatchCoefficients | None = None,
     *,
     bound: bool = True,
-    second: SecondOrder | None = None,
+    second: SecondOrderLayer | None = None,
 ) -> str:
     """Return a text about the drift of the stream, the leading experts and the certificate.
 
@@ -156,7 +156,7 @@ def looks_back(step: float, width: int, rows: int) -> str:
     return f"the last {back:,} row{'s' * (back != 1)} or so decide"
 
 
-def _drift_line(model: Head) -> str:
+def _drift_line(model: HeadSnapshot) -> str:
     """Effective step size, and how many rows it looks back."""
     step = model.effective_step_size
     return (
@@ -165,7 +165,7 @@ def _drift_line(model: Head) -> str:
     )
 
 
-def _expert_lines(model: Head) -> str:
+def _expert_lines(model: HeadSnapshot) -> str:
     """Weights and step sizes of the leading experts."""
     weights, steps, extra = model.weights, model.step_sizes, model.extra_gradient
     leaders = np.argsort(-weights, kind="stable")[:MAX_LISTED_EXPERTS]
@@ -179,7 +179,7 @@ def _expert_lines(model: Head) -> str:
     return "  experts     " + f"\n{INDENT}".join(lines)
 
 
-def _bound_lines(model: Head) -> str:
+def _bound_lines(model: HeadSnapshot) -> str:
     """Certificates at path length 0 and at one radius; the certificate is concave in it."""
     radius = model.radius
     if model.loss != "logistic":
@@ -192,9 +192,11 @@ def _bound_lines(model: Head) -> str:
     )
 
 
-def _mixture_lines(second: SecondOrder) -> str:
+def _mixture_lines(second: SecondOrderLayer) -> str:
     """Weight of each kind of forecast, and what mixing them has gained."""
-    shares = [f"{100 * share:.0f} % {kind}" for kind, share in second.weights().items()]
+    from swordplay.estimators.coefficients import mixture_weights
+
+    shares = [f"{100 * share:.0f} % {kind}" for kind, share in mixture_weights(second).items()]
     gained = f"loss {second.gain:+.3g} to that of first order alone, which the bound above is of"
     return f"  mixture     {', '.join(shares)};\n{INDENT}{gained}"
 

@@ -1,4 +1,4 @@
-"""SwordRegressor and SwordClassifier for river."""
+"""SwordRegressor and SwordClassifier for river: single rows, and batches as data frames."""
 
 from __future__ import annotations
 
@@ -8,168 +8,146 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from river import base, conf
 
-from swordplay.core.arguments import real
-from swordplay.core.model_lock import locks_itself
-from swordplay.core.types import Matrix
-from swordplay.estimators.dict_columns import (
-    frame_like,
-    frame_of,
-    numeric_column,
-    series_like,
-    targets,
-)
+from swordplay.core.arguments import LARGEST_INPUT, short_repr, without_mask
+from swordplay.core.types import Matrix, Vector
+from swordplay.estimators.dict_columns import number
 from swordplay.estimators.dict_models import DictClassifier, DictModel, DictRegressor, Features
-
-
-class RiverCoat(DictModel, base.Estimator):
-    """Rows by name, for river."""
-
-    _library = "river."
-
 
 __all__ = ["SwordClassifier", "SwordRegressor"]
 
 
-class SwordRegressor(DictRegressor, RiverCoat, base.MiniBatchRegressor):
-    """Linear regression that tracks a drifting target, with nothing to set.
+class RiverModel(DictModel, base.Estimator):
+    """Batches of rows as data frames of any library that narwhals knows."""
 
-    Features are scaled as they come and clipped, the target's place and spread are followed, and
-    many step sizes learn at once (``SwordAgeless``). Features may appear, vanish and return; one
-    that is missing counts as lying at its centre and teaches nothing. A row without any feature
-    teaches the intercept and the target's place.
+    _library = "river."
+
+    def _table_to_predict(self, frame: nw.DataFrame[Any]) -> Matrix:
+        """Return the rows of a frame in the order of the columns; other names are left out."""
+        return frame_table(frame, self._columns.column_of)
+
+    def _table_to_learn(self, frame: nw.DataFrame[Any]) -> Matrix:
+        """Return the rows of a frame as they will be once its new names have columns."""
+        new = self._columns.new_names(frame.columns)
+        first = len(self._columns)
+        column_of = self._columns.column_of | {name: first + k for k, name in enumerate(new)}
+        return frame_table(frame, column_of)
+
+
+class SwordRegressor(DictRegressor, RiverModel, base.MiniBatchRegressor):
+    """Regression that tracks a drifting target; no parameter needs to be set.
+
+    Features are scaled as they come and clipped, the centre and spread of the target are tracked,
+    and many step sizes learn at once (``SwordAgeless``). Features may appear, vanish and return; a
+    missing one counts as its centre and teaches nothing. A row without any feature teaches the
+    intercept and the centre of the target.
 
     Parameters
     ----------
     loss
-        ``"squared"``, or ``"huber"`` where the target has heavy tails: residuals beyond one spread
-        then pull no harder.
+        ``"squared"`` (default); or ``"huber"`` for targets with heavy tails, where residuals
+        beyond one spread have a constant gradient.
     radius
-        Of the ball where the coefficients of the scaled features live, in spreads of the target.
+        Radius of the ball of coefficients of the scaled features, in spreads of the target; 32 by
+        default.
     memory
-        Rounds that the weights of the experts remember; the shorter, the less well experts are told
-        apart.
+        Rows that the weights of the experts remember, 4,000 by default. With fewer, experts are
+        told apart less reliably.
     clip
-        Scaled values beyond this are clipped.
+        Scaled values are clipped at this magnitude, in spreads of the feature; 5 by default.
     standardize
-        Whether to scale the features.
+        Whether to scale the features; True by default.
     intercept
-        Whether to learn an intercept.
+        Whether to learn an intercept; True by default.
     lags
-        ``"auto"`` lets experts with the last three targets, experts without, and "no change"
-        compete (with ``curves=None`` it is 0). Or how many of the last targets join the features:
-        the last ones that were learned, when targets arrive late.
+        Use of the last learned targets as features. With ``"auto"`` (default) experts with the
+        last three targets, experts without, and the last target itself compete. A number k gives
+        all experts the last k. With ``curves=None``, ``"auto"`` is 0.
     curves
-        ``"auto"`` puts second-order experts beside the first-order ones, as long as there are at
-        most 64 features: Newton steps that forget, which do not mind correlated features; and
-        experts that correct the mixture of all along 16 curves of the features of the first row,
-        where that helps. ``"rich"`` makes 64 curves. None leaves the linear model of first order.
+        ``"auto"`` (default) adds second-order experts, for at most 64 features: Newton steps with
+        forgetting, which handle correlated features, and experts that correct the mixture along
+        16 fixed nonlinear features of those of the first row, where that helps. ``"rich"`` makes
+        64. None is the linear first-order model.
 
     Attributes
     ----------
     coefficients, intercept_, lag_coef_
-        What the prediction is made of, in the units of the features and of the target: the whole of
-        it wherever no feature is missing or clipped, but for what curves add to it. (``intercept``
-        is the parameter.)
+        Coefficients by name, in the units of the features and the target. They give the whole
+        prediction where no feature is missing or clipped, except for what curves add.
+        (``intercept`` is the parameter.)
     weights_, step_sizes_, effective_step_size_, certificate_
-        The experts, see there.
+        The first-order experts, and the bound on the regret so far.
 
     Examples
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from swordplay.river import SwordRegressor
-    >>> evaluate.progressive_val_score(datasets.TrumpApproval(), SwordRegressor(), metrics.MAE()).get() < 0.5
+    >>> rows, model, error = datasets.TrumpApproval(), SwordRegressor(), metrics.MAE()
+    >>> evaluate.progressive_val_score(rows, model, error).get() < 0.5
     True
-    """  # noqa: E501
-
-    @locks_itself
-    def predict_one(self, x: Features, with_interval: bool = False, level: float = 0.9) -> Any:
-        """The prediction for one row, 0 before anything was learned.
-
-        Features never learned from are left out.
-
-        Parameters
-        ----------
-        x
-            Features by name: finite numbers.
-        with_interval
-            Whether to return an interval instead, as river's own ``conf.Interval``. Intervals are
-            learned from the first time that a level is asked for, so ask from the first row on; the
-            first five are infinite.
-        level
-            What share of the truths an interval is to hold, in (0, 1).
-        """
-        with self._lock:
-            if with_interval:
-                return self._interval(x, level)
-            usual = (
-                self._rows.usual
-            )  # as in DictRegressor: a call up there would be a tenth of the time
-            return usual.ask() if usual is not None and usual.take(x) else self._predict_any(x)
+    """
 
     def _interval(self, x: Features, level: float) -> conf.Interval:
-        row = self._row(x, self._rows.check(x))
-        prediction = 0.0 if self._model is None else self._model.predict_row(row)
-        bounds = self._intervals.intervals(real("level", level), np.array([prediction]), row[None])
-        return conf.Interval(float(bounds[0, 0]), float(bounds[0, 1]))
+        return conf.Interval(*super()._interval(x, level))
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by
-        row.
+        """Learn rows in their order: exactly the model of :meth:`learn_one` row by row.
 
         Parameters
         ----------
         X
-            A frame with a column per feature (pandas, polars or any other that narwhals knows).
+            A frame with a column per feature: pandas, polars or another that narwhals knows.
         y
             A series of targets.
         """
-        frame = frame_of(X)
-        rows = self._table(frame, self._rows.with_news(frame.columns))
-        wanted = numeric_column("y", targets(y, len(rows)))
-        if len(rows):
-            predictions = self._grown(frame.columns).predict_then_learn(rows, wanted)
-            if self._intervals.by_level:
-                self._intervals.learn(predictions, wanted, rows)
+        frame = as_frame(X)
+        table = self._table_to_learn(frame)
+        targets = numeric_column("y", target_array(y, len(table)))
+        if len(table):
+            self._with_columns(frame.columns)
+            self.learn_table(table, targets.tolist())
 
     def predict_many(self, X: Any) -> Any:
-        """Predictions for the rows of a frame, each as :meth:`predict_one` gives it.
+        """Return a series of predictions, each as :meth:`predict_one` gives it.
 
-        A series of the same make.
+        Parameters
+        ----------
+        X
+            A frame, as in :meth:`learn_many`; the series is of the same library.
         """
-        frame = frame_of(X)
-        rows = self._table(frame, self._rows.places)
-        # Each as if it were the next one, as river's own checks want it.
-        return series_like(
-            np.zeros(len(rows)) if self._model is None else self._model.predict(rows, len(rows)),
-            frame,
-        )
+        frame = as_frame(X)
+        table = self._table_to_predict(frame)
+        if self._model is None:
+            return series_like(np.zeros(len(table)), frame)
+        # as river's own checks want it, every row counts as the next one
+        return series_like(self._model.predict(table, len(table)), frame)
 
 
-class SwordClassifier(DictClassifier, RiverCoat, base.MiniBatchClassifier):
-    """Logistic regression that tracks a drifting target, for any number of classes and with nothing
-    to set.
+class SwordClassifier(DictClassifier, RiverModel, base.MiniBatchClassifier):
+    """Logistic regression that tracks drifting classes; no parameter needs to be set.
 
-    Two classes share one model; more have one each, and their probabilities are divided by their
-    sum. Classes may join at any time. Truth values are both known as soon as one of them was seen.
-    Features come and go as in :class:`swordplay.river.SwordRegressor`.
+    Two classes share one model; three or more have one each, and their probabilities are divided
+    by their sum. Classes may join at any time; both booleans are known as soon as one of them was
+    seen. Features come and go as in :class:`swordplay.river.SwordRegressor`.
 
     Parameters
     ----------
-    radius, memory, clip, standardize, intercept
-        As in :class:`swordplay.river.SwordRegressor`; the radius is one of log-odds.
+    radius
+        Radius of the ball of coefficients of the scaled features, in log-odds; 32 by default.
+    memory, clip, standardize, intercept
+        As in :class:`swordplay.river.SwordRegressor`.
     lags
-        ``"auto"``, as in :class:`swordplay.river.SwordRegressor`; or how many of the last labels
-        join the features, as truths of "was it this class".
+        ``"auto"`` (default), as in :class:`swordplay.river.SwordRegressor`; or a number k: the
+        last k labels become features, as indicators of each class.
     curves
-        As in :class:`swordplay.river.SwordRegressor`, for up to sixteen classes. The probabilities
-        of three or more are made as sure as they are right, unless it is None.
+        As in :class:`swordplay.river.SwordRegressor`, for up to sixteen classes. Unless it is
+        None, the probabilities of three or more classes are calibrated.
 
     Attributes
     ----------
     classes_
-        Labels, in the order in which they came.
+        Labels in order of appearance.
     coefficients, intercept_
-        Of the log-odds of each label, or of the second of two.
+        Coefficients of the log-odds of each label, or of the second of two.
     weights_, step_sizes_, effective_step_size_, certificate_
         The experts of the model, or of the model of each class.
 
@@ -177,63 +155,192 @@ class SwordClassifier(DictClassifier, RiverCoat, base.MiniBatchClassifier):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from swordplay.river import SwordClassifier
-    >>> evaluate.progressive_val_score(datasets.Phishing(), SwordClassifier(), metrics.Accuracy()).get() > 0.88
+    >>> rows, model, accuracy = datasets.Phishing(), SwordClassifier(), metrics.Accuracy()
+    >>> evaluate.progressive_val_score(rows, model, accuracy).get() > 0.88
     True
-    """  # noqa: E501
+    """
 
     @property
     def _multiclass(self) -> bool:
         return True
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn rows in their order: the same model, bit by bit, as from :meth:`learn_one` row by
-        row.
+        """Learn rows in their order: exactly the model of :meth:`learn_one` row by row.
 
         Parameters
         ----------
         X
-            A frame with a column per feature (pandas, polars or any other that narwhals knows).
+            A frame with a column per feature: pandas, polars or another that narwhals knows.
         y
             A series of labels.
         """
-        frame = frame_of(X)
-        rows = self._table(frame, self._rows.with_news(frame.columns))
-        labels = [self._labels.check(label) for label in targets(y, len(rows)).tolist()]
-        if not labels:
-            return
-        self._learn_labels(self._grown(frame.columns), rows, labels)
+        frame = as_frame(X)
+        table = self._table_to_learn(frame)
+        labels = [self._labels.check(label) for label in target_array(y, len(table)).tolist()]
+        if labels:
+            self._with_columns(frame.columns)
+            self.learn_table(table, labels)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Probabilities for the rows of a frame, by what is known now.
+        """Return a frame of probabilities with a column per class, of the library of X.
 
-        A frame of the same make with a column per class.
+        Parameters
+        ----------
+        X
+            A frame, as in :meth:`learn_many`.
         """
-        frame = frame_of(X)
-        return frame_like(self._probabilities(frame), self.classes_ or [False, True], frame)
+        frame = as_frame(X)
+        return frame_like(self._probabilities(frame), self._column_labels(), frame)
 
     def predict_set_many(self, X: Any, level: float = 0.9) -> Any:
-        """Which labels are in the set of each row of a frame, by what is known now.
+        """Return a frame of booleans: which labels are in the prediction set of each row.
 
-        A frame of truths with a column per class.
+        Each row gets the set that it would have as the next one.
 
-        Each row gets the set that it would have as the next one (see :meth:`predict_set_one`).
+        Parameters
+        ----------
+        X
+            A frame, as in :meth:`learn_many`.
+        level
+            As in :meth:`predict_set_one`.
         """
-        frame = frame_of(X)
-        return frame_like(
-            self._sets(self._probabilities(frame), level), self.classes_ or [False, True], frame
-        )
+        frame = as_frame(X)
+        sets = self._sets(self._probabilities(frame), level)
+        return frame_like(sets, self._column_labels(), frame)
 
     def predict_many(self, X: Any) -> Any:
-        """The most probable label of each row of a frame; a series of the same make."""
-        frame = frame_of(X)
+        """Return a series of the most probable labels, None before any was seen.
+
+        Parameters
+        ----------
+        X
+            A frame, as in :meth:`learn_many`; the series is of the same library.
+        """
+        frame = as_frame(X)
         best = self._probabilities(frame).argmax(axis=1).tolist()
-        labels = self.classes_
+        labels = list(self._labels.numbers)
         return series_like([labels[k] for k in best] if labels else [None] * len(best), frame)
 
     def _probabilities(self, frame: nw.DataFrame[Any]) -> Matrix:
-        rows = self._table(frame, self._rows.places)
-        return (
-            np.full((len(rows), 2), 0.5)
-            if self._model is None
-            else self._model.predict(rows, len(rows))
+        """Return the probabilities of the rows of a frame, each as if it were the next one."""
+        table = self._table_to_predict(frame)
+        if self._model is None:
+            return np.full((len(table), 2), 0.5)
+        return np.asarray(self._model.predict(table, len(table)))
+
+    def _column_labels(self) -> list[Any]:
+        """Return the labels of the columns of :meth:`predict_proba_many`."""
+        return list(self._labels.numbers) or [False, True]
+
+
+# ---------------------------------------------------------------------- data frames
+
+
+def as_frame(X: Any) -> nw.DataFrame[Any]:
+    """Return a data frame as narwhals has it.
+
+    Raises
+    ------
+    TypeError
+        If narwhals does not know its library.
+    """
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError as error:
+        raise TypeError(
+            "X must be a data frame (pandas, polars or another that narwhals knows), got "
+            f"{short_repr(X)} ({type(X).__name__}). Give learn_one and predict_one single rows."
+        ) from error
+
+
+def frame_table(frame: nw.DataFrame[Any], column_of: dict[Any, int]) -> Matrix:
+    """Return the rows of a frame with given columns, NaN for those that it lacks.
+
+    All columns of the frame are checked, also those that are left out.
+
+    Parameters
+    ----------
+    frame
+        A frame of T rows.
+    column_of
+        Column of each name in the answer.
+
+    Returns
+    -------
+    table
+        Shape ``(T, max(1, d))``.
+    """
+    table = np.full((len(frame), max(1, len(column_of))), np.nan)
+    # frame[name] would take a name that is a number for a position
+    for name, series in zip(frame.columns, frame.iter_columns(), strict=True):
+        values = numeric_column(f"X[{name!r}]", series.to_numpy())
+        if name in column_of:
+            table[:, column_of[name]] = values
+    return table
+
+
+def numeric_column(name: str, raw: Any) -> Vector:
+    """Return a column of finite numbers of moderate size, shape ``(T,)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Names the first row with another value.
+    """
+    if raw.dtype.kind not in "fiub":
+        return np.array(
+            [number(f"{name}, row {t}", value) for t, value in enumerate(raw)], dtype=np.float64
+        )
+    column = np.asarray(raw, dtype=np.float64)
+    is_valid = np.abs(column) <= LARGEST_INPUT  # False for NaN
+    if not is_valid.all():
+        t = int(np.argmin(is_valid))
+        number(f"{name}, row {t}", float(column[t]))
+    return column
+
+
+def target_array(y: Any, count: int) -> Any:
+    """Return targets or labels as an array, one for each of ``count`` rows."""
+    values = y.to_numpy() if hasattr(y, "to_numpy") else without_mask("y", y)
+    if values.ndim == 1 and values.dtype.kind in "US" and isinstance(y, list | tuple):
+        # numpy removes NUL at the end of strings, and converts numbers beside a string to strings
+        values = np.array(y, dtype=object)
+    if values.shape != (count,):
+        raise ValueError(
+            f"y must have one entry for each of the {count} rows of X, got shape {values.shape}."
+        )
+    return values
+
+
+def series_like(values: Any, like: nw.DataFrame[Any]) -> Any:
+    """Return a native series of the library of a frame, with the same index."""
+    if isinstance(values, list) and not like.implementation.is_pandas_like():
+        _check_one_kind(values)
+    native: Any = nw.new_series("y", values, backend=like.implementation).to_native()
+    index = nw.maybe_get_index(like)
+    return native if index is None else native.set_axis(index)
+
+
+def frame_like(table: Matrix, names: list[Any], like: nw.DataFrame[Any]) -> Any:
+    """Return a native frame of the library of a frame, with the same index.
+
+    Names become strings, except in pandas, where any label can name a column.
+    """
+    is_pandas = like.implementation.is_pandas_like()
+    if not is_pandas:
+        _check_one_kind(names)
+    columns = {name if is_pandas else str(name): table[:, k] for k, name in enumerate(names)}
+    native: Any = nw.from_dict(columns, backend=like.implementation).to_native()
+    index = nw.maybe_get_index(like)
+    return native if index is None else native.set_axis(index, axis=0)
+
+
+def _check_one_kind(labels: Any) -> None:
+    """Refuse strings and numbers together, which only a frame of pandas can hold."""
+    example = {isinstance(label, str): label for label in labels if label is not None}
+    if len(example) > 1:
+        raise TypeError(
+            f"a frame of this library cannot hold the labels {short_repr(example[False])} and "
+            f"{short_repr(example[True])} together. Learn labels of one kind, give frames of "
+            "pandas, or single rows (learn_one, predict_one)."
         )

@@ -16,7 +16,7 @@ from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
 from swordplay.core.state import add_prefix, strip_prefix
 from swordplay.core.types import State
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.model_settings import AUTO
 
 PARAMETER, MODEL = "parameter", "model"
 """Names of these parts of a saved state."""

@@ -22,8 +22,8 @@ from swordplay.estimators.batch_fit import BatchCoefficients
 from swordplay.estimators.forecast import Forecast
 from swordplay.estimators.labels import check_entries
 from swordplay.estimators.level_intervals import LevelIntervals
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.estimators.saved_model import SavedModel, is_same_value, parameter_names
-from swordplay.estimators.tuning import LARGEST
 
 MAX_WEIGHT = 1e6
 """Largest ``sample_weight``; rows that matter more should be repeated instead."""

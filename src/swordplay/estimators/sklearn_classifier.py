@@ -14,6 +14,11 @@ from swordplay.core import arguments, state
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.batch_fit import MAX_WIDTH, BatchCoefficients, learn_and_choose
 from swordplay.estimators.batch_solvers import LogOdds, table_scaling
+from swordplay.estimators.class_probabilities import (
+    of_true_labels,
+    probabilities_of,
+    probability_above,
+)
 from swordplay.estimators.labels import (
     add_classes,
     check_classes,
@@ -22,18 +27,17 @@ from swordplay.estimators.labels import (
     load_classes,
 )
 from swordplay.estimators.level_intervals import MAX_PAIRS
-from swordplay.estimators.mass import mass_above, of_truths
 from swordplay.estimators.model_report import ModelReport
+from swordplay.estimators.model_settings import AUTO, MEMORY, settings
 from swordplay.estimators.sklearn_base import SklearnModel, learn_in_chunks, predict_in_chunks
-from swordplay.estimators.tuning import AUTO, MEMORY, settings
 from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
-    from swordplay.estimators.classes import OneModelPerClass
+    from swordplay.estimators.class_model import ClassModel
     from swordplay.estimators.deferred_rows import DeferredRows
     from swordplay.estimators.forecast import Forecast
-    from swordplay.estimators.head import Head
-    from swordplay.estimators.second_order import SecondOrder
+    from swordplay.estimators.linear_model import HeadSnapshot
+    from swordplay.estimators.second_order_layer import SecondOrderLayer
 
 
 # scikit-learn has no types
@@ -211,7 +215,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
             if self._batch is None
             else self._intervals.block_intervals(level, zeros)
         )
-        return mass_above(probabilities) <= bounds[:, 1:]
+        return probability_above(probabilities) <= bounds[:, 1:]
 
     def predict_set_then_learn(self, X: Any, y: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Learn rows in their order; return labels and prediction sets made before each.
@@ -234,10 +238,10 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         SwordIntervals((level,))  # refuses an invalid level before anything is learned
         rows, labels, _ = self._prepare(X, y, accepts_new=True)
         probabilities = np.asarray(learn_in_chunks(self.model_, rows, labels))
-        above = mass_above(probabilities)
+        above = probability_above(probabilities)
         zeros = np.zeros(len(labels))
         bounds: Array = self._intervals.interval_then_learn(
-            level, zeros, of_truths(above, labels), None
+            level, zeros, of_true_labels(above, labels), None
         )
         return self._most_probable(probabilities), above <= bounds[:, 1:]
 
@@ -258,13 +262,13 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         return self._in_raw_units()[1]
 
     def _in_raw_units(self) -> tuple[Matrix, Vector]:
-        from swordplay.estimators import raw_units
+        from swordplay.estimators import coefficients as table_units
 
         model = self._fitted_model()
         if self._batch is not None:
             return self._batch.in_raw_units()
-        coefficients, intercepts = raw_units.of_classes(model)
-        return coefficients[:, coefficients.shape[1] - model.teams[0].dim :], intercepts
+        coefficients, intercepts = table_units.of_classes(model)
+        return coefficients[:, coefficients.shape[1] - model.groups[0].dim :], intercepts
 
     # ------------------------------------------------------------------ checks and learning
 
@@ -318,7 +322,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         if not self._intervals.by_level:  # no sets yet: the last pairs are kept, no more
             probabilities, labels = probabilities[-MAX_PAIRS:], labels[-MAX_PAIRS:]
         if len(labels):
-            scores = of_truths(mass_above(probabilities), labels)
+            scores = of_true_labels(probability_above(probabilities), labels)
             self._intervals.learn(np.zeros(len(labels)), scores, None)
 
     def _predict_rows(self, rows: Any, following: int = 1) -> Matrix:
@@ -331,20 +335,20 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
 
     def _predict_chunk(self, rows: Matrix, following: int) -> Matrix:
         if self._batch is not None:
-            return np.asarray(self.model_.probabilities(self._batch.scores(rows)))
+            return probabilities_of(self._batch.scores(rows), self.model_.classes)
         return np.asarray(self.model_.predict(rows, following))
 
     def _score_chunk(self, rows: Matrix, following: int) -> Matrix:
         if self._batch is not None:
             return self._batch.scores(rows)
-        return np.asarray(self.model_.scores(rows, following))
+        return np.asarray(self.model_.scores(rows, following).scores)
 
     def _most_probable(self, probabilities: Matrix) -> Any:
         return self._classes[probabilities.argmax(axis=1)]
 
     def _fit_rows(self, rows: Any, targets: Any) -> None:
         model = self.model_
-        columns = model.teams[0].columns
+        columns = model.groups[0].columns
         if model.classes < 2 or rows.shape[1] + int(columns.intercept) > MAX_WIDTH:
             self._learn_rows(rows, targets)
             return
@@ -353,31 +357,33 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
             self._learn_rows(rows[first:last], targets[first:last])
 
         def predict(first: int, last: int) -> Matrix:
-            return predict_in_chunks(model.scores, rows[first:last])
+            return predict_in_chunks(
+                lambda part, following: model.scores(part, following).scores, rows[first:last]
+            )
 
         def make_solver() -> LogOdds:
-            scaling = table_scaling(columns, len(model.teams[0].recent), rows)
-            return LogOdds(rows, scaling, targets, model.classes, model.teams[0].radius)
+            scaling = table_scaling(columns, len(model.groups[0].recent), rows)
+            return LogOdds(rows, scaling, targets, model.classes, model.groups[0].radius)
 
         self._batch = learn_and_choose(len(targets), learn, predict, make_solver)
 
     # ------------------------------------------------------------------ the model, saving
 
-    def _make(self) -> OneModelPerClass:
-        from swordplay.estimators.classes import OneModelPerClass
-        from swordplay.estimators.model import LinearModel
+    def _make(self) -> ClassModel:
+        from swordplay.estimators.class_model import ClassModel
+        from swordplay.estimators.linear_model import LinearModel
 
         make = functools.partial(
             LinearModel, **self._model_size(), loss="logistic", **settings(self)
         )
-        return OneModelPerClass(make, len(self._classes))
+        return ClassModel(make, len(self._classes))
 
-    def _models(self) -> dict[str, Head]:
+    def _models(self) -> dict[str, HeadSnapshot]:
         return dict(self._fitted_model().named(self._classes))
 
-    def _second(self) -> SecondOrder | None:
+    def _second(self) -> SecondOrderLayer | None:
         # the model has no type before it is made
-        return self.model_.second  # type: ignore[no-any-return]
+        return self.model_.second_order  # type: ignore[no-any-return]
 
     def _learned(self) -> tuple[Any, State] | None:
         learned = super()._learned()
@@ -391,7 +397,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         self._batch = BatchCoefficients.from_state(
             saved,
             dim=len(self._coef_names()),
-            models=len(model.team),
+            models=len(model.group),
             has_intercept=bool(self.intercept),
         )
         return model

@@ -13,6 +13,7 @@ from swordplay.core.types import Array, Matrix, Vector
 from swordplay.estimators.batch_fit import MAX_WIDTH, BatchCoefficients, learn_and_choose
 from swordplay.estimators.batch_solvers import LeastSquares, table_scaling
 from swordplay.estimators.model_report import ModelReport
+from swordplay.estimators.model_settings import AUTO, MEMORY, regression_loss, settings
 from swordplay.estimators.sklearn_base import (
     SklearnModel,
     check_magnitudes,
@@ -20,16 +21,14 @@ from swordplay.estimators.sklearn_base import (
     learn_in_chunks,
     predict_in_chunks,
 )
-from swordplay.estimators.tuning import AUTO, MEMORY, regression_loss, settings
 from swordplay.intervals import SwordIntervals
 
 if TYPE_CHECKING:
     from swordplay.estimators.deferred_rows import DeferredRows
     from swordplay.estimators.forecast import Forecast
-    from swordplay.estimators.head import Head
-    from swordplay.estimators.mixture import Mixture
-    from swordplay.estimators.model import LinearModel
-    from swordplay.estimators.second_order import SecondOrder
+    from swordplay.estimators.forecast_mixture import ForecastMixture
+    from swordplay.estimators.linear_model import HeadSnapshot, LinearModel
+    from swordplay.estimators.second_order_layer import SecondOrderLayer
 
 
 class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # scikit-learn has no types
@@ -280,7 +279,7 @@ class SwordRegressor(ModelReport, SklearnRegressor):
     def coef_(self) -> Vector:
         """Change of the prediction per unit of each raw column, shape ``(d,)``."""
         coefficients = self._in_raw_units()[0]
-        return coefficients[len(coefficients) - self.model_.heads.dim :]
+        return coefficients[len(coefficients) - self.model_.dim :]
 
     @property
     def lag_coef_(self) -> Vector:
@@ -289,7 +288,7 @@ class SwordRegressor(ModelReport, SklearnRegressor):
         0 after :meth:`fit`, as the last targets of a batch of rows are not known.
         """
         coefficients = self._in_raw_units()[0]
-        return coefficients[: len(coefficients) - self.model_.heads.dim]
+        return coefficients[: len(coefficients) - self.model_.dim]
 
     @property
     def intercept_(self) -> float:
@@ -298,18 +297,18 @@ class SwordRegressor(ModelReport, SklearnRegressor):
 
     def _in_raw_units(self) -> tuple[Vector, float]:
         """Return coefficients of lags and columns, shape ``(lags + d,)``, and the intercept."""
-        from swordplay.estimators import raw_units
+        from swordplay.estimators import coefficients as table_units
 
-        found = raw_units.of_mixture(self._fitted_model())
+        found = table_units.of_model(self._fitted_model())
         if self._batch is None:
             return found
         coefficients, intercepts = self._batch.in_raw_units()
         lags = len(found[0]) - coefficients.shape[1]
         return np.append(np.zeros(lags), coefficients[0]), float(intercepts[0])
 
-    def _second(self) -> SecondOrder | None:
+    def _second(self) -> SecondOrderLayer | None:
         # the model has no type before it is made
-        return self.model_.second  # type: ignore[no-any-return]
+        return self.model_.second_order  # type: ignore[no-any-return]
 
     def _predict_chunk(self, rows: Matrix, following: int) -> Vector:
         if self._batch is not None:
@@ -342,11 +341,11 @@ class SwordRegressor(ModelReport, SklearnRegressor):
         return model
 
     def _make(self) -> LinearModel:
-        from swordplay.estimators.model import LinearModel
+        from swordplay.estimators.linear_model import LinearModel
 
         return LinearModel(**self._model_size(), loss=regression_loss(self.loss), **settings(self))
 
-    def _models(self) -> dict[str, Head]:
+    def _models(self) -> dict[str, HeadSnapshot]:
         return {"y": self._fitted_model().head}
 
 
@@ -402,10 +401,10 @@ class SwordAggregator(SklearnRegressor):
         """Weighted geometric mean of the step sizes."""
         return float(self._fitted_model().effective_step_size)
 
-    def _make(self) -> Mixture:
-        from swordplay.estimators.mixture import Mixture
+    def _make(self) -> ForecastMixture:
+        from swordplay.estimators.forecast_mixture import ForecastMixture
 
-        return Mixture(
+        return ForecastMixture(
             self.n_features_in_,
             loss=regression_loss(self.loss),
             memory=arguments.positive("memory", self.memory),

@@ -21,7 +21,7 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import State
 from swordplay.estimators.dict_columns import NumericRows, dump_names, load_names, number
-from swordplay.estimators.tuning import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 
 MAX_WORDS = 50
 """Words of a column that have an indicator column of their own; later words share one."""

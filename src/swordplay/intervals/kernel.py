@@ -49,7 +49,7 @@ from swordplay.compile import (
     unrolled_loop,
 )
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.column_stats import follow_row, scale_row
+from swordplay.engine.column_stats import ColumnArrays, scale_row, update_stats
 from swordplay.engine.scalar_functions import exp_negative
 from swordplay.intervals.layout import (
     BALANCE_CURVATURE,
@@ -177,22 +177,10 @@ def play(
             residual = targets[t] - predictions[t]
             learn_residual(residual, location, spread, state, alphas, scratch, found_bins)
             scalars[SCALAR.last_target] = targets[t]
-            follow_row(
-                prediction,
-                centers[:1],
-                spreads[:1],
-                counts[:1],
-                first_values[:, :1],
-                FEATURE_CLIP,
-            )
-            follow_row(
-                columns[t],
-                centers[1:],
-                spreads[1:],
-                counts[1:],
-                first_values[:, 1:],
-                FEATURE_CLIP,
-            )
+            own = ColumnArrays(centers[:1], spreads[:1], counts[:1], first_values[:, :1])
+            update_stats(prediction, own, FEATURE_CLIP)
+            others = ColumnArrays(centers[1:], spreads[1:], counts[1:], first_values[:, 1:])
+            update_stats(columns[t], others, FEATURE_CLIP)
 
 
 play_rows = inline(uncompiled(play))

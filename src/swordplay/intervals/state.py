@@ -85,7 +85,7 @@ class IntervalState(NamedTuple):
     counts: Annotated[Vector, array("inputs", low=0.0, high=MAX_ROUNDS, whole=True)]
     """Number of known values of each input."""
     first_values: Annotated[Matrix, array("first values", "inputs")]
-    """The first values of each input, sorted; SETTLED marks those that are no longer needed."""
+    """The first values of each input, sorted; WARMED_UP marks those that are no longer needed."""
 
     @classmethod
     def new(cls, levels: int, columns: int) -> IntervalState:
@@ -197,13 +197,13 @@ def check_scalars(name: str, scalars: Array) -> None:
 
 
 def check_first_values(name: str, first_values: Array, counts: Array) -> None:
-    """Raise a ValueError unless saved first values are inputs, or SETTLED after enough of them.
+    """Raise a ValueError unless saved first values are inputs, or WARMED_UP after enough of them.
 
     ``counts`` is the number of known values of each input.
     """
-    from swordplay.engine.column_stats import SETTLED, WARM_UP  # imports numba, which is slow
+    from swordplay.engine.column_stats import WARM_UP, WARMED_UP  # imports numba, which is slow
 
-    is_settled = (first_values == SETTLED) & (counts >= WARM_UP)
+    is_settled = (first_values == WARMED_UP) & (counts >= WARM_UP)
     check(name, np.where(is_settled, 0.0, first_values), Field(-LARGEST_INPUT, LARGEST_INPUT))
 
 

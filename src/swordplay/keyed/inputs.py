@@ -11,7 +11,7 @@ from swordplay.core import arguments
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.labels import label_array
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.keyed.sqlite_store import Key
 
 KEY_TYPES = {

@@ -63,6 +63,10 @@ class IntervalLayout:
             name: 1 + np.flatnonzero(np.isin(kept, part)) for name, part in place._asdict().items()
         }
 
+    def __reduce__(self) -> Any:
+        # Copied arrays would not be views of one another.
+        return IntervalLayout, (self.level,)
+
     def with_own_buffers(self) -> IntervalLayout:
         """Return a copy with arrays of its own, for another thread."""
         return IntervalLayout(self.level)

@@ -8,12 +8,11 @@ are most of a record, are used where they lie in it. A row takes the same steps 
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from swordplay.compile import inline, kernel, uncompiled
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.column_stats import scale_row
+from swordplay.engine.column_stats import ColumnArrays, scale_row, write_missing_centers
 from swordplay.engine.record import (
     LearnerArrays,
     play_planned,
@@ -26,10 +25,17 @@ from swordplay.engine.record import (
     write_experts,
     write_round,
 )
-from swordplay.engine.row_rounds import PLACE, SETTING, Followed, Planned, decide_aside, prepare
-from swordplay.engine.row_rounds import product as dot
+from swordplay.engine.row_rounds import (
+    ROW_SETTING,
+    TARGET_PLACE,
+    RoundPlan,
+    insert_recent,
+    prepare,
+    product,
+)
+from swordplay.engine.row_rounds import decision as write_decision
 from swordplay.engine.second_order import class_calibration, layer
-from swordplay.engine.second_order.layout import KNOWN
+from swordplay.engine.second_order.layout import COUNTER, LayerArrays
 from swordplay.engine.second_order.newton import LANES
 from swordplay.intervals.kernel import play_rows as play_interval_rows
 from swordplay.intervals.layout import INTERVAL, INTERVAL_THEN_LEARN
@@ -39,15 +45,6 @@ learn_layer_rows = inline(uncompiled(layer.learn_rows))
 predict_layer_rows = inline(uncompiled(layer.predict_rows))
 learn_calibration = inline(uncompiled(class_calibration.learn_rows))
 predict_calibration = inline(uncompiled(class_calibration.predict_rows))
-
-
-class LayerArrays(NamedTuple):
-    """A second-order layer without its factors; all arrays are empty where there is no layer."""
-
-    setting: Any
-    numbers: Any
-    scratch: Any
-    vectors: Any  # scratch, too
 
 
 class KeyArrays(NamedTuple):
@@ -61,8 +58,8 @@ class KeyArrays(NamedTuple):
     target_spreads: Any  # (2,): the present spread and the largest
     target_counts: Any  # (1,)
     recent: Any  # the last targets, the newest first
-    setting: Any  # see row_rounds.SETTING
-    layer: LayerArrays
+    settings: Any  # see row_rounds.ROW_SETTING
+    layer: LayerArrays  # without factors; all arrays are empty where there is no layer
     layer_kept: int  # leading entries of layer.numbers that belong to the key; the others are fixed
     layer_offset: int  # leading columns of a row that the layer does not see: the model's lags
     has_certificate: int
@@ -85,7 +82,7 @@ class RowArrays(NamedTuple):
     norms: Any  # (T,) squared
     rounds: Any  # (T, 6): where the target lies, and the plan of the round
     relative_targets: Any  # (T,)
-    column_centers: Any  # (1, lags + d) before a row with a missing entry
+    column_centers: Any  # (T, columns of the layer) centres of missing entries; no rows without
     plan: Any  # (T, 2) of ones
     scores: Any  # (T,)
 
@@ -136,29 +133,6 @@ def pack_record(record: Vector, key: KeyArrays) -> None:
     pack(record, key)
 
 
-@inline
-def has_missing(raw: Matrix, recent: Vector, first: int) -> bool:
-    """Whether an entry of these rows, from this column on, is NaN, or a lag before them."""
-    for j in range(first, len(recent)):
-        if recent[j] != recent[j]:
-            return True
-    for t in range(len(raw)):
-        for j in range(len(recent), raw.shape[1]):
-            if raw[t, j] != raw[t, j]:
-                return True
-    return False
-
-
-@inline
-def note_centers(key: KeyArrays, centers: Vector) -> None:
-    """Write the present centre of each column, where missing entries lie for the layer.
-
-    NaN for a column before its first value.
-    """
-    for j in range(len(centers)):
-        centers[j] = key.centers[j] if key.counts[j] > 0.0 else math.nan
-
-
 @kernel
 def learn_keys(
     records: Matrix,
@@ -174,53 +148,52 @@ def learn_keys(
     Returns how many runs were learned; fewer than given means that a row of the next one would
     have overflowed.
     """
-    logistic, weights = key.setting[SETTING.logistic] == 1.0, rows.norms[:0]  # all weights are 1
+    is_logistic = key.settings[ROW_SETTING.is_logistic] == 1.0
+    no_weights = rows.norms[:0]  # all weights are 1
+    not_late = rows.scaled[:0]  # no row was predicted earlier
     for k in range(len(runs.records)):
         a, b = runs.starts[k], runs.starts[k + 1]
         record, slot = records[runs.records[k]], runs.slots[k]
         at = unpack(record, key)
-        has_layer = len(key.layer.setting) > 0
-        columns = Followed(key.centers, key.spreads, key.counts, first_rows[slot])
-        target = Followed(
+        columns = ColumnArrays(key.centers, key.spreads, key.counts, first_rows[slot])
+        target = ColumnArrays(
             key.target_centers, key.target_spreads, key.target_counts, first_targets[slot]
         )
-        # The centre of a column before a row is known only if the row is learned alone.
-        missing = has_layer and has_missing(rows.raw[a:b], key.recent, key.layer_offset)
-        step = 1 if missing else b - a
-        for first in range(a, b, step):
-            stop = first + step
-            if missing:
-                note_centers(key, rows.column_centers[0])
-            raw, scores = rows.raw[first:stop], rows.scores[first:stop]
-            rounds = rows.rounds[first:stop]
-            planned = Planned(
-                rows.scaled[first:stop],
-                rows.norms[first:stop],
-                rounds[:, :PLACE],
-                rounds[:, PLACE:],
-                rows.relative_targets[first:stop],
-            )
-            prepare(raw, targets[first:stop], weights, key.setting, columns, target, key.recent, planned)  # noqa: E501  # fmt: skip
-            not_asked = rows.scaled[:0]  # no row was predicted earlier
-            learned = play_planned(
-                key.learner,
-                planned.scaled,
-                planned.goals,
-                planned.schedule,
-                not_asked,
-                scores,
-            )
-            if learned < stop - first:
-                if first > a:
-                    pack(record, key)  # the layer has learned the rows before
-                return k
-            if not logistic:
-                for t in range(stop - first):
-                    scores[t] += rounds[t, 0]
-            if has_layer:
-                learn_layer(record, at, key, raw, targets[first:stop], rounds, missing, rows, scores)  # noqa: E501  # fmt: skip
+        raw, rounds, scores = rows.raw[a:b], rows.rounds[a:b], rows.scores[a:b]
+        centers = rows.column_centers[a:b]
+        planned = RoundPlan(
+            rows.scaled[a:b],
+            rows.norms[a:b],
+            rounds[:, :TARGET_PLACE],
+            rounds[:, TARGET_PLACE:],
+            rows.relative_targets[a:b],
+            centers,
+        )
+        prepare(raw, targets[a:b], no_weights, key.settings, columns, target, key.recent, planned)
+        learned = play_planned(
+            key.learner,
+            planned.scaled,
+            planned.relative_targets,
+            planned.schedule,
+            not_late,
+            scores,
+        )
+        if learned < b - a:
+            return k
+        if not is_logistic:
+            for t in range(b - a):
+                scores[t] += rounds[t, 0]
+        if len(key.layer.settings) > 0:
+            learn_layer(record, at, key, raw, targets[a:b], rounds, centers, rows, scores)
         pack(record, key)
     return len(runs.records)
+
+
+@inline
+def layer_of(record: Vector, at: int, layer: LayerArrays) -> LayerArrays:
+    """The layer of a key, with the factors where they lie in its record."""
+    factors = record[at:].reshape(((len(record) - at) // LANES, LANES))
+    return LayerArrays(layer.settings, layer.numbers, factors, layer.scratch, layer.vector_scratch)
 
 
 @inline
@@ -231,28 +204,33 @@ def learn_layer(
     raw: Matrix,
     targets: Vector,
     rounds: Matrix,
-    missing: bool,
+    centers: Matrix,
     rows: RowArrays,
     scores: Vector,
 ) -> None:
     """Replace first-order scores by those of the layer, which then learns the rows."""
     begin = 0
-    if key.waits_for_class == 1 and key.layer.numbers[KNOWN.rounds] == 0.0:
+    if key.waits_for_class == 1 and key.layer.numbers[COUNTER.rounds] == 0.0:
         while begin < len(targets) and targets[begin] != 1.0:
             begin += 1
     count = len(targets) - begin
     if count == 0:
         return
-    offset = key.layer_offset
-    factors = record[at:].reshape(((len(record) - at) // LANES, LANES))
-    centers = rows.column_centers[: 1 if missing else 0, offset:]
-    # Losses of many classes are counted without the weights of their rounds.
-    plan = rows.plan[:count] if key.waits_for_class == 1 else rounds[begin:, PLACE : PLACE + 2]
+    # The losses of classes are counted without the weights of their rounds.
+    plan = rounds[begin:, TARGET_PLACE : TARGET_PLACE + 2]
+    if key.waits_for_class == 1:
+        plan = rows.plan[:count]
     learn_layer_rows(
-        raw[begin:, offset:], centers, targets[begin:], rows.norms[:0], scores[begin:], plan,
-        rows.scaled[:0], key.layer.setting, key.layer.numbers, factors, key.layer.scratch,
-        key.layer.vectors, scores[begin:],
-    )  # fmt: skip
+        raw[begin:, key.layer_offset :],
+        centers[begin:],
+        targets[begin:],
+        rows.norms[:0],
+        scores[begin:],
+        plan,
+        rows.scaled[:0],
+        layer_of(record, at, key.layer),
+        scores[begin:],
+    )
 
 
 @kernel
@@ -271,34 +249,40 @@ def predict_keys(
     of the other rows the last targets are not known. ``shares`` (N,) and ``decision`` (w,) are
     scratch.
     """
-    logistic, clip = key.setting[SETTING.logistic] == 1.0, key.setting[SETTING.clip]
-    lags, scaled, first_order = len(key.recent), rows.scaled[0], rows.relative_targets
+    is_logistic = key.settings[ROW_SETTING.is_logistic] == 1.0
+    clip = key.settings[ROW_SETTING.column_clip]
+    scaled, first_order, learner = rows.scaled[0], rows.relative_targets, key.learner
+    columns = ColumnArrays(key.centers, key.spreads, key.counts, rows.raw)
     for k in range(len(runs.records)):
         record = records[runs.records[k]]
         at = unpack(record, key)
-        factors = record[at:].reshape(((len(record) - at) // LANES, LANES))
-        has_layer, offset = len(key.layer.setting) > 0, key.layer_offset
-        learner = key.learner
-        decide_aside(
-            learner.coordinates, learner.experts, learner.vectors, learner.scalars, shares, decision
+        write_decision(
+            learner.coordinates,
+            learner.experts,
+            learner.vectors,
+            learner.scalars,
+            shares,
+            decision,
         )
-        note_centers(key, rows.column_centers[0])
         for t in range(runs.starts[k], runs.starts[k + 1]):
-            for j in range(lags):
-                rows.raw[t, j] = key.recent[j]
+            insert_recent(rows.raw[t], key.recent)
             scale_row(rows.raw[t], key.centers, key.spreads, clip, scaled)
-            first_order[t] = dot(scaled, decision)
-            if not logistic:
+            first_order[t] = product(scaled, decision)
+            if not is_logistic:
                 first_order[t] += key.target_centers[0]
             rows.scores[t] = first_order[t]
-            if has_layer:
+            if len(key.layer.settings) > 0:
+                write_missing_centers(rows.raw[t], columns, True, rows.column_centers[t])
                 following = 1 if t == runs.starts[k] and follows[k] else 0
                 predict_layer_rows(
-                    rows.raw[t : t + 1, offset:], rows.column_centers[:, offset:],
-                    first_order[t : t + 1], following, key.layer.setting, key.layer.numbers,
-                    factors, key.layer.scratch, key.layer.vectors, rows.plan[t : t + 1, :0],
+                    rows.raw[t : t + 1, key.layer_offset :],
+                    rows.column_centers[t : t + 1],
+                    first_order[t : t + 1],
+                    following,
+                    layer_of(record, at, key.layer),
+                    rows.plan[t : t + 1, :0],
                     rows.scores[t : t + 1],
-                )  # fmt: skip
+                )
 
 
 @kernel

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,43 @@ class KeyStates(NamedTuple):
     """Shape ``(K, numbers)``; no numbers where there are no intervals."""
 
 
+def join(parts: Sequence[KeyStates]) -> KeyStates:
+    """Return the states of all keys of several parts, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    last_seen, first_rows, records, warm_up, calibrations, class_counts, intervals = zip(
+        *parts, strict=True
+    )
+    return KeyStates(
+        np.concatenate(last_seen),
+        np.concatenate(first_rows),
+        [np.concatenate(of_model) for of_model in zip(*records, strict=True)],
+        [
+            WarmUpRows(*map(np.concatenate, zip(*of_model, strict=True)))
+            for of_model in zip(*warm_up, strict=True)
+        ],
+        np.concatenate(calibrations),
+        np.concatenate(class_counts),
+        np.concatenate(intervals),
+    )
+
+
+def split(states: KeyStates) -> Iterator[KeyStates]:
+    """Yield the state of each key."""
+    places = np.cumsum(states.first_rows > 0)  # behind the first rows of each key
+    for k, stop in enumerate(places.tolist()):
+        start = stop - int(states.first_rows[k] > 0)
+        yield KeyStates(
+            states.last_seen[k : k + 1],
+            states.first_rows[k : k + 1],
+            [records[k : k + 1] for records in states.records],
+            [WarmUpRows(*(part[start:stop] for part in first)) for first in states.warm_up],
+            states.calibrations[k : k + 1],
+            states.class_counts[k : k + 1],
+            states.intervals[k : k + 1],
+        )
+
+
 def to_bytes(states: KeyStates, digest: bytes) -> bytes:
     """Write keys.
 
@@ -59,9 +97,11 @@ def to_bytes(states: KeyStates, digest: bytes) -> bytes:
         Eight bytes that stand for their settings.
     """
     held = states.first_rows[states.first_rows > 0] - 1
-    used = np.arange(WARM_UP) < held[:, None]
     header = HEADER.pack(digest, len(states.last_seen), int(held.sum()), states.intervals.shape[1])
-    first = [part[used] for warm_up in states.warm_up for part in warm_up]
+    first: list[Any] = []
+    if len(held):
+        used = np.arange(WARM_UP) < held[:, None]
+        first = [part[used] for warm_up in states.warm_up for part in warm_up]
     arrays = [
         states.last_seen,
         states.first_rows,
@@ -128,13 +168,12 @@ def from_bytes(
     if first_rows.min(initial=0) < 0 or held.max(initial=0) > WARM_UP or held.sum() != rows:
         raise damaged(len(data), keys)
     records = [take(np.float64, count, layout.size) for _ in range(settings.models)]
-    used = np.arange(WARM_UP) < held[:, None]
-    warm_up = []
-    for _ in range(settings.models):
-        room = layout.warm_up_rows(len(held))
-        for part in room:
-            part[used] = take(np.float64, rows, part.shape[2])
-        warm_up.append(room)
+    warm_up = [layout.warm_up_rows(len(held)) for _ in range(settings.models)]
+    if len(held):
+        used = np.arange(WARM_UP) < held[:, None]
+        for room in warm_up:
+            for part in room:
+                part[used] = take(np.float64, rows, part.shape[2])
     calibrations = take(np.float64, count, calibration)
     class_counts = take(np.int64, count, settings.classes)
     intervals = take(np.float64, count, interval)

@@ -10,10 +10,10 @@ import numpy as np
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.types import State
-from swordplay.estimators.classes import OneModelPerClass
+from swordplay.estimators.class_model import ClassModel
 from swordplay.estimators.labels import dump_classes
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.second_order import SecondOrder
+from swordplay.estimators.second_order_layer import SecondOrderLayer
 from swordplay.keyed.key_bytes import KeyStates
 from swordplay.keyed.key_table import NEVER, KeyTable
 from swordplay.keyed.record_layout import KeyModel, RecordLayout, WarmUpRows
@@ -50,7 +50,7 @@ def estimator_of(
     else:
         model = estimator._resume(around)
         (record, first), *_ = table.records(number)
-        table.layout.decode(record, first, model.heads, model.second)
+        table.layout.decode(record, first, model, model.second_order)
     return type(estimator).from_state(estimator.state())  # with all checks of a saved estimator
 
 
@@ -64,34 +64,34 @@ def fresh_estimator(settings: KeyModel) -> Any:
     return SwordRegressor(loss=settings.loss, lags=settings.lags, curves=settings.curves)
 
 
-def _fill_class_model(model: OneModelPerClass, table: KeyTable, number: int) -> None:
+def _fill_class_model(model: ClassModel, table: KeyTable, number: int) -> None:
     """Write the records of a key into a fresh model of as many classes."""
     counts = table.class_counts[number]
     records = table.records(number)
     layout = table.layout
     if len(records) > 1:
         for label in np.flatnonzero(counts).tolist():
-            if label in model._waiting:
-                model._admit(label)
+            if label in model._unseen:
+                model._give_own_head(label)
     model.counts = counts.astype(np.float64)
     for k, (record, first) in enumerate(records):
-        heads = model.teams[model.team[k]]
-        layer = model.second
+        layer = model.second_order
         if len(records) > 1:
             layer = _layer_of_class(model, layout, record, k)
-        layout.decode(record, first, heads, layer, int(model.place[k]))
-    if model.tempered is not None:
-        model.tempered._numbers[:] = table.calibration(number)
+        group, position = model.groups[model.group[k]], int(model.position[k])
+        layout.decode(record, first, group, layer, position)
+    if model.calibration is not None:
+        model.calibration._numbers[:] = table.calibration(number)
 
 
 def _layer_of_class(
-    model: OneModelPerClass, layout: RecordLayout, record: Any, label: int
-) -> SecondOrder | None:
+    model: ClassModel, layout: RecordLayout, record: Any, label: int
+) -> SecondOrderLayer | None:
     """Make the layer of a class, which it has from its first row on."""
-    layers = None if model.tempered is None else model.tempered.layers
+    layers = None if model.calibration is None else model.calibration.layers
     if layers is None or not layout.has_learned(record):
         return None
-    layers.by_class[label] = layers._made()
+    layers.by_class[label] = layers._make_layer()
     return layers.by_class[label]
 
 
@@ -109,22 +109,22 @@ def initial_states(start: Any, settings: KeyModel, layout: RecordLayout) -> KeyS
     calibration = np.empty(0)
     encoded: list[tuple[Any, WarmUpRows]] = []
     if not settings.classes:
-        encoded.append(layout.encode(model.heads, model.second))
+        encoded.append(layout.encode(model, model.second_order))
         counts = np.zeros(0)
     else:
         counts = model.counts
         layers = (
             {}
-            if model.tempered is None or model.tempered.layers is None
-            else (model.tempered.layers.by_class)
+            if model.calibration is None or model.calibration.layers is None
+            else (model.calibration.layers.by_class)
         )
         fresh = settings.make()[1]
         for k in range(settings.models):
-            heads = model.teams[model.team[k]]
-            layer = model.second if settings.models == 1 else layers.get(k, fresh)
-            encoded.append(layout.encode(heads, layer, int(model.place[k])))
-        if model.tempered is not None:
-            calibration = model.tempered.state()["numbers"]
+            group, position = model.groups[model.group[k]], int(model.position[k])
+            layer = model.second_order if settings.models == 1 else layers.get(k, fresh)
+            encoded.append(layout.encode(group, layer, position))
+        if model.calibration is not None:
+            calibration = model.calibration.state()["numbers"]
     records = [record[None] for record, _ in encoded]
     warm_up = [first for _, first in encoded]
     one = np.zeros(1, dtype=np.int64)
@@ -171,7 +171,7 @@ def require_start(start: Any, settings: KeyModel) -> Any:
         _ = start.model_
         return None
     model, classes = start.model_, start.classes_
-    if len(classes) < 2 or model.turned or not np.array_equal(np.unique(classes), classes):
+    if len(classes) < 2 or model.first_negated or not np.array_equal(np.unique(classes), classes):
         raise ValueError(
             "start must have known two classes or more from its first row on, got "
             f"{short_repr(classes.tolist())}, which are fewer or have joined late. Declare them "

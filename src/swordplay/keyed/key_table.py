@@ -16,8 +16,7 @@ import numpy as np
 from swordplay.core.state import Field, check
 from swordplay.core.types import Array, Matrix, Vector
 from swordplay.engine.second_order import class_calibration
-from swordplay.estimators import probabilities
-from swordplay.estimators.tempered import Tempered
+from swordplay.estimators.class_probabilities import ClassCalibration, probabilities_of
 from swordplay.keyed import kernels, key_bytes
 from swordplay.keyed.interval_layout import IntervalLayout
 from swordplay.keyed.kernels import KeyRuns
@@ -81,6 +80,7 @@ class KeyTable:
         self.numbers: dict[Any, int] = {}
         """Number of each key, in the order in which they joined."""
         self.initial = initial or self._untrained()
+        """The state that every key begins with."""
         self._last_seen = GrowingArray(np.empty(0, dtype=np.int64))
         self._slots = GrowingArray(np.empty(0, dtype=np.int64))
         """Where the first rows of each key are; slot 0 is that of all keys that need none."""
@@ -97,7 +97,7 @@ class KeyTable:
     def _untrained(self) -> KeyStates:
         """The state of a key without rows."""
         models = range(self.settings.models)
-        calibration = Tempered().state()["numbers"] if self._calibrates else np.empty(0)
+        calibration = ClassCalibration().state()["numbers"] if self._calibrates else np.empty(0)
         intervals = self._interval_layouts[0].fresh if self._interval_layouts else np.empty(0)
         return KeyStates(
             last_seen=np.array([NEVER]),
@@ -265,7 +265,7 @@ class KeyTable:
         if not classes:
             return scores
         if not self._calibrates:
-            return probabilities.of_scores(scores, classes)
+            return probabilities_of(scores, classes)
         answer = np.zeros((len(scores), classes))
         calibrated = np.empty((len(by_key), classes))
         scratch = np.empty((5, max(3, classes)))
@@ -314,6 +314,10 @@ class KeyTable:
     def weights(self) -> tuple[Matrix, Vector]:
         """Weights of the experts of each key's first model, ``(K, N)``, and their step sizes."""
         return self.layout.weights(self._records[0].rows)
+
+    def weight_of_last_targets(self) -> Vector:
+        """Weight of forecasts that use the last targets in the next mixture of each key's model."""
+        return self.layout.weight_of_last_targets(self._records[0].rows)
 
     def records(self, number: int) -> list[tuple[Vector, WarmUpRows]]:
         """The record and the first rows of each model of a key."""
@@ -456,23 +460,25 @@ class KeyTable:
             self._intervals.rows[some],
         )
 
-    def read(self, data: bytes, keys: int) -> KeyStates:
-        """Read and check the state of so many keys, which :meth:`to_bytes` wrote.
+    def read(self, saved: Sequence[tuple[int, bytes]]) -> KeyStates:
+        """Read and check states that :meth:`to_bytes` wrote: numbers of keys, and their bytes.
 
         Raises
         ------
         ValueError
-            If it was saved with other settings, or is damaged.
+            If a state was saved with other settings, or is damaged.
         """
         width = self.initial.calibrations.shape[1]
-        states = key_bytes.from_bytes(data, keys, self.layout, width, self._digests)
-        self._check(states)
-        return states._replace(
-            # Kernels take arrays that may be written, and numpy's from bytes may not.
-            calibrations=states.calibrations.copy(),
-            records=[records.copy() for records in states.records] if keys == 1 else states.records,
-            intervals=self._own_intervals(states.intervals, keys),
+        states = key_bytes.join(
+            [
+                key_bytes.from_bytes(data, keys, self.layout, width, self._digests)
+                for keys, data in saved
+            ]
         )
+        keys = len(states.last_seen)
+        self._check(states)
+        intervals = self._own_intervals(states.intervals, keys)
+        return states._replace(intervals=intervals)
 
     def from_bytes(self, saved: Iterable[tuple[Sequence[Any], bytes]]) -> None:
         """Let keys join with states that :meth:`to_bytes` wrote: lists of keys, and their bytes.
@@ -484,9 +490,10 @@ class KeyTable:
         ValueError
             If a state was saved with other settings, or is damaged. Nothing has joined then.
         """
-        pieces = [(keys, self.read(data, len(keys))) for keys, data in saved]
-        for keys, states in pieces:
-            self.join(keys, states)
+        parts = list(saved)
+        if parts:
+            states = self.read([(len(keys), data) for keys, data in parts])
+            self.join([key for keys, _ in parts for key in keys], states)
 
     def _own_intervals(self, saved: Matrix, keys: int) -> Matrix:
         """Intervals of the level of this table; those that were not saved begin now."""
@@ -510,15 +517,15 @@ class KeyTable:
 
 def check_calibrations(numbers: Matrix, classes: int) -> None:
     """Refuse saved calibrations of keys with numbers that no rows lead to."""
-    places, name = class_calibration, "calibration"
-    sharpest = places.SHARPEST
+    name, place = "calibration", class_calibration.PLACE
     check(name, numbers, Field(-MAX_CALIBRATION, MAX_CALIBRATION))
-    check(name, numbers[:, places.LAST], Field(-1.0, classes - 1.0, whole=True))
-    check(name, numbers[:, places.BEHIND : places.SHARP], Field(0.0, 14.0))
-    factors = numbers[:, [places.SHARP, places.STAY]]
-    check(name, factors, Field(1.0 / sharpest, sharpest))
-    curvatures = numbers[:, [places.SHARP + 1, places.STAY + 2, places.STAY + 4]]
-    check(name, curvatures, Field(places.RIDGE / 2.0, MAX_CALIBRATION))
+    check(name, numbers[:, place.last_label], Field(-1.0, classes - 1.0, whole=True))
+    check(name, numbers[:, place.lag_behind : place.tau], Field(0.0, 14.0))
+    taus = Field(1.0 / class_calibration.MAX_TAU, class_calibration.MAX_TAU)
+    check(name, numbers[:, [place.tau, place.stay_tau]], taus)
+    curvatures = [place.tau_curvature, place.stay_tau_curvature, place.stay_curvature]
+    least = Field(class_calibration.RIDGE / 2.0, MAX_CALIBRATION)
+    check(name, numbers[:, curvatures], least)
 
 
 # ---------------------------------------------------------------------- rows in runs and waves

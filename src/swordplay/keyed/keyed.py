@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,13 @@ from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
 from swordplay.core.types import Matrix
 from swordplay.estimators.labels import dump_classes, label_array, load_classes
-from swordplay.estimators.model import AUTO, LossName, regression_loss
-from swordplay.estimators.tuning import checked_curves, checked_lags
+from swordplay.estimators.model_settings import (
+    AUTO,
+    LossName,
+    checked_curves,
+    checked_lags,
+    regression_loss,
+)
 from swordplay.keyed import inputs, key_bytes, key_models
 from swordplay.keyed.inputs import Rows
 from swordplay.keyed.key_bytes import KeyStates
@@ -25,6 +31,8 @@ from swordplay.keyed.record_layout import KeyModel, RecordLayout
 from swordplay.keyed.sqlite_store import ALWAYS, Key, SqliteStore, StoredKey
 
 Task = Literal["regression", "classification"]
+ENCODED_KEYS = 1000
+"""Keys whose states are copied at a time when they are saved."""
 SAMPLED_KEYS = 3
 """Keys that are read when a folder is opened, to check its settings: some may be damaged."""
 
@@ -364,7 +372,8 @@ class Keyed(LockedModel):
         keyed.names = None if names is None else tuple(names)
         table = keyed._make_table(arguments.integer("dim", dim))
         if about["start"]:
-            keyed._initial = table.read(about["start"], 1)
+            # A deep copy may be written, as kernels want it; arrays of bytes may not.
+            keyed._initial = copy.deepcopy(table.read([(1, about["start"])]))
             table = keyed._make_table(dim)
         keyed._table, keyed._store = table, store
         if sample and not any(_can_be_read(table, row) for row in sample):
@@ -414,15 +423,17 @@ class Keyed(LockedModel):
     @staticmethod
     def _stored(table: KeyTable, numbers: Any) -> Iterator[StoredKey]:
         """The states of some keys, as they are saved."""
-        names = list(table.numbers)
-        for number in numbers.tolist():
-            state = key_bytes.compress(table.to_bytes([number]))
-            yield StoredKey(names[number], int(table.last_seen[number]), state)
+        names, digest = list(table.numbers), table.settings.digest()
+        for first in range(0, len(numbers), ENCODED_KEYS):
+            some = numbers[first : first + ENCODED_KEYS]
+            for number, one in zip(some.tolist(), key_bytes.split(table.states(some)), strict=True):
+                state = key_bytes.compress(key_bytes.to_bytes(one, digest))
+                yield StoredKey(names[number], int(one.last_seen[0]), state)
 
 
 def _can_be_read(table: KeyTable, row: StoredKey) -> bool:
     try:
-        table.read(key_bytes.decompress(row.state), 1)
+        table.read([(1, key_bytes.decompress(row.state))])
     except ValueError:
         return False
     return True

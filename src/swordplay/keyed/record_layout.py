@@ -19,7 +19,7 @@ import numpy as np
 
 from swordplay.core.state import Field, check, ranges
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.engine.column_stats import SETTLED, WARM_UP
+from swordplay.engine.column_stats import WARM_UP, WARMED_UP
 from swordplay.engine.record import (
     CERTIFICATE,
     EXPERTS,
@@ -30,16 +30,20 @@ from swordplay.engine.record import (
     expert_range,
     round_range,
 )
-from swordplay.engine.second_order.layout import COUNT, KNOWN, SHAPE, SPREAD
+from swordplay.engine.second_order.features import MIN_SPREAD
+from swordplay.engine.second_order.layer import PRIOR, WITHOUT_LAGS
+from swordplay.engine.second_order.layout import COLUMN, COUNTER, FEATURE_NUMBERS, LayerArrays
 from swordplay.engine.second_order.layout import WARM_UP as LAYER_WARM_UP
-from swordplay.estimators import second_order as layers
-from swordplay.estimators.class_layers import MOST_CLASSES
-from swordplay.estimators.heads import Heads
-from swordplay.estimators.model import AUTO, LARGEST, LinearModel, LossName, own_lags
-from swordplay.estimators.scaler import FARTHEST, ScalerState
-from swordplay.estimators.second_order import SecondOrder
+from swordplay.engine.second_order.newton import LANES
+from swordplay.estimators import second_order_layer as layers
+from swordplay.estimators.class_probabilities import MAX_CLASSES
+from swordplay.estimators.coefficients import forecast_weights
+from swordplay.estimators.column_scaler import MAX_CENTER, ColumnState
+from swordplay.estimators.linear_model import LinearModel
+from swordplay.estimators.model_settings import AUTO, LARGEST, LossName
+from swordplay.estimators.second_order_layer import SecondOrderLayer
 from swordplay.keyed import kernels
-from swordplay.keyed.kernels import KeyArrays, KeyRuns, LayerArrays, RowArrays
+from swordplay.keyed.kernels import KeyArrays, KeyRuns, RowArrays
 
 
 class WarmUpRows(NamedTuple):
@@ -81,22 +85,20 @@ class KeyModel(NamedTuple):
         settings = [*self._replace(level=None), *more, ROUND, EXPERTS, CERTIFICATE]
         return hashlib.sha256(json.dumps(settings).encode()).digest()[:8]
 
-    def make(self) -> tuple[LinearModel, SecondOrder | None]:
+    def make(self) -> tuple[LinearModel, SecondOrderLayer | None]:
         """A fresh model and its second-order layer."""
-        lags, most_lags = own_lags(self.lags), self.lags
+        lags = 0 if self.lags == AUTO else int(self.lags)
         if self.models > 1:
             # The layers of many classes know nothing of the last labels.
             model = LinearModel(self.dim, loss=self.loss, lags=lags)
-            curves = self.curves if self.classes <= MOST_CLASSES else None
-            return model, LinearModel(self.dim, loss=self.loss, curves=curves).second
+            curves = self.curves if self.classes <= MAX_CLASSES else None
+            return model, LinearModel(self.dim, loss=self.loss, curves=curves).second_order
         if self.lag_columns:
             model = LinearModel(self.dim, loss=self.loss, lags=lags)
-            wide = LinearModel(
-                self.dim + lags, loss=self.loss, lags=0 if lags else most_lags, curves=self.curves
-            )
-            return model, wide.second
+            wide = LinearModel(self.dim + lags, loss=self.loss, curves=self.curves)
+            return model, wide.second_order
         model = LinearModel(self.dim, loss=self.loss, lags=self.lags, curves=self.curves)
-        return model, model.second
+        return model, model.second_order
 
 
 class RecordLayout:
@@ -112,11 +114,11 @@ class RecordLayout:
         self.settings = settings
         self._make_buffers()
         arrays = self._arrays
-        wide, experts = len(arrays.centers), self._model.engine.memory.expert_count
+        wide, experts = len(arrays.centers), self._model.heads.expert_count
         self.width = self._model.columns.width
         """Entries of a scaled row."""
         kept = arrays.layer_kept
-        self._factors = 0 if self._layer is None else self._layer.arrays[2].size
+        self._factors = 0 if self._layer is None else self._layer.arrays.lanes.size
         sizes = {
             "round": len(ROUND),
             "recent": len(arrays.recent),
@@ -143,12 +145,15 @@ class RecordLayout:
         self.size = int(ends[-1])
         """Numbers of a record."""
         self._columns = len(arrays.recent) + settings.dim
-        self.fresh, self.fresh_warm_up = self.encode(self._model.heads, self._layer)
+        self.fresh, self.fresh_warm_up = self.encode(self._model, self._layer)
 
     def _make_buffers(self) -> None:
         """Make the model in whose arrays records are played."""
         self._model, self._layer = self.settings.make()
-        self._arrays = self.arrays_of(self._model.heads, self._layer)
+        self._arrays = self.arrays_of(self._model, self._layer)
+
+    def __reduce__(self) -> Any:
+        return RecordLayout, (self.settings,)  # buffers are made anew
 
     def with_own_buffers(self) -> RecordLayout:
         """Return a copy with buffers of its own, for another thread."""
@@ -156,27 +161,28 @@ class RecordLayout:
         other._make_buffers()
         return other
 
-    def arrays_of(self, heads: Heads, layer: SecondOrder | None, head: int = 0) -> KeyArrays:
+    def arrays_of(
+        self, model: LinearModel, layer: SecondOrderLayer | None, head: int = 0
+    ) -> KeyArrays:
         """The arrays of one of the heads of a model, to unpack records into or to pack."""
-        columns, target, settings = heads.columns.arrays, heads.target.arrays, self.settings
-        lags = len(heads.recent)
-        empty = np.empty(0)
-        parts = LayerArrays(empty, empty, np.empty((0, 4)), empty)
+        columns, target, settings = model.columns.arrays, model.target.arrays, self.settings
+        lags = len(model.recent)
+        empty, no_rows = np.empty(0), np.empty((0, LANES))
+        parts = LayerArrays(empty, empty, no_rows, no_rows, empty)
         kept = 0
         if layer is not None:
-            setting, numbers, _, scratch, vectors = layer.arrays
-            parts = LayerArrays(setting, numbers, scratch, vectors)
-            kept = len(numbers) - SHAPE * layer.bends
+            parts = layer.arrays
+            kept = len(parts.numbers) - FEATURE_NUMBERS * layer.curves
         return KeyArrays(
-            learner=heads.stack.learners[head].memory.arrays,
+            learner=model.heads.learners[head].memory.arrays,
             centers=columns.centers,
             spreads=columns.spreads,
             counts=columns.counts,
             target_centers=target.centers,
             target_spreads=target.spreads,
             target_counts=target.counts,
-            recent=heads.recent,
-            setting=heads._setting,
+            recent=model.recent,
+            settings=model.row_model.settings,
             layer=parts,
             layer_kept=kept,
             layer_offset=0 if settings.lag_columns else lags,
@@ -187,35 +193,48 @@ class RecordLayout:
     # ------------------------------------------------------------------ one record
 
     def encode(
-        self, heads: Heads, layer: SecondOrder | None, head: int = 0
+        self, model: LinearModel, layer: SecondOrderLayer | None, head: int = 0
     ) -> tuple[Vector, WarmUpRows]:
         """The record of one of the heads of a model, and its first rows, ``(1, 32, ...)``."""
         record = np.zeros(self.size)
-        kernels.pack_record(record, self.arrays_of(heads, layer, head))
+        kernels.pack_record(record, self.arrays_of(model, layer, head))
         if layer is not None:
-            record[self._parts["factors"]] = layer.arrays[2].ravel()
-        columns, target = heads.columns.state()["first"], heads.target.state()["first"]
+            record[self._parts["factors"]] = layer.arrays.lanes.ravel()
+        columns, target = model.columns.arrays.first_values, model.target.arrays.first_values
         return record, WarmUpRows(columns[None].copy(), target[None].copy())
 
     def decode(
         self,
         record: Vector,
         first: WarmUpRows,
-        heads: Heads,
-        layer: SecondOrder | None,
+        model: LinearModel,
+        layer: SecondOrderLayer | None,
         head: int = 0,
     ) -> None:
         """Write a record and the first rows of its key into one of the heads of a fresh model."""
-        arrays = self.arrays_of(heads, layer, head)
+        arrays = self.arrays_of(model, layer, head)
         kernels.unpack_record(np.ascontiguousarray(record), arrays)
         if layer is not None:
-            layer.arrays[2][...] = record[self._parts["factors"]].reshape(-1, 4)
-        heads.columns.arrays.first[...] = _model_warm_up(first.columns, arrays.counts)
-        heads.target.arrays.first[...] = _model_warm_up(first.targets, arrays.target_counts)
+            layer.arrays.lanes[...] = record[self._parts["factors"]].reshape(-1, LANES)
+        model.columns.arrays.first_values[...] = _model_warm_up(first.columns, arrays.counts)
+        model.target.arrays.first_values[...] = _model_warm_up(first.targets, arrays.target_counts)
 
     def has_learned(self, record: Vector) -> bool:
         """Whether the layer of a record has learned any row."""
-        return self._layer is not None and bool(record[self._layer_places["known"][KNOWN.rounds]])
+        return self._layer is not None and bool(
+            record[self._layer_places["counters"][COUNTER.rounds]]
+        )
+
+    def weight_of_last_targets(self, records: Matrix) -> Vector:
+        """Weight of the forecasts that use the last targets in each key's next mixture.
+
+        It is 0 where they do not compete with others: either none uses them, or all do.
+        """
+        if self._layer is None or not self._layer.competes:
+            return np.zeros(len(records))
+        lag_behind = records[:, self._layer_places["lag_behind"]]
+        weights = forecast_weights(lag_behind, PRIOR)
+        return np.asarray(weights[:, WITHOUT_LAGS:].sum(axis=1))
 
     # ------------------------------------------------------------------ first rows
 
@@ -301,20 +320,21 @@ class RecordLayout:
         count = len(rows)
         raw = np.empty((count, self._columns))
         raw[:, len(self._arrays.recent) :] = rows
+        layer_columns = self._columns - self._arrays.layer_offset
         return RowArrays(
             raw=raw,
             scaled=np.empty((scaled, self.width)),
             norms=np.empty(count),
             rounds=np.empty((count, 6)),
             relative_targets=np.empty(count),
-            column_centers=np.empty((1, self._columns)),
+            column_centers=np.empty((count if self._layer is not None else 0, layer_columns)),
             plan=np.ones((count, 2)),
             scores=np.empty(count),
         )
 
     def weights(self, records: Matrix) -> tuple[Matrix, Vector]:
         """The weights of the experts in each record, and the experts' step sizes."""
-        return records[:, self._parts["experts.weight"]], self._model.engine.step_sizes.copy()
+        return records[:, self._parts["experts.weight"]], self._model.head.step_sizes.copy()
 
     # ------------------------------------------------------------------ checks of saved records
 
@@ -334,7 +354,7 @@ class RecordLayout:
             Names what is wrong.
         """
         part = {name: records[:, where] for name, where in self._parts.items()}
-        scaler = ranges(ScalerState)
+        scaler = ranges(ColumnState)
         for k, name in enumerate(ROUND):
             check(name, part["round"][:, k], round_range(name))
         for name, allowed in {
@@ -354,7 +374,7 @@ class RecordLayout:
         ):
             values = first.copy()
             middle = values[:, WARM_UP // 2]
-            middle[(middle == SETTLED) & (counts >= WARM_UP)] = 0.0  # a mark, see column_stats
+            middle[(middle == WARMED_UP) & (counts >= WARM_UP)] = 0.0  # a mark, see column_stats
             check("first rows", values, scaler["centers"])
         self._check_points(records, part)
         if self._layer is not None:
@@ -369,7 +389,7 @@ class RecordLayout:
             ("points", part["experts.scale"] * moved),
             ("points ahead", np.abs(part["experts.lookahead_step"]) * last),
         ):
-            check(name, far, Field(0.0, FARTHEST))
+            check(name, far, Field(0.0, MAX_CENTER))
         total = part["experts.weight"].sum(axis=1)
         check("sum of the weights", total, Field(1.0 - SLACK, 1.0 + SLACK))
 
@@ -377,29 +397,28 @@ class RecordLayout:
         """Places in a record of each part of the layer, in the shape of the part."""
         if self._layer is None:
             return {}
-        _, numbers, factors, _, _ = self._layer.arrays
+        numbers, factors = self._layer.arrays.numbers, self._layer.arrays.lanes
         before = numbers.copy(), factors.copy()
         kept = self._arrays.layer_kept
         numbers[:kept] = np.arange(kept) + self._parts["layer"].start
         factors[...] = np.arange(factors.size).reshape(factors.shape) + self._parts["factors"].start
         places = {name: part.astype(np.intp) for name, part in self._layer.state().items()}
         numbers[:], factors[:] = before
-        return {name: part for name, part in places.items() if name != "shapes"}
+        return {name: part for name, part in places.items() if name != "features"}
 
     def _check_layer(self, records: Matrix) -> None:
         """Check the second-order layers of saved records, as those of saved models."""
         part: State = {name: records[:, place] for name, place in self._layer_places.items()}
         for name, values in part.items():
-            plain = name.removeprefix("correcting_").removeprefix("bending_")
-            check(f"second.{name}", values, layers.ALLOWED.get(plain, layers.ANYTHING))
-        ends, columns = np.diff(part["ends"], axis=1), part["columns"]
-        check("second.ends", ends, Field(0.0, 2.0 * layers.FARTHEST))
-        check("second.columns", columns[:, COUNT], Field(0.0, LAYER_WARM_UP, whole=True))
-        pace = part["known"][:, KNOWN.pace :]
-        check("second.known", pace, Field(1.0, layers.MAX_PACE, whole=True))
-        spreads = columns[:, SPREAD]
-        least = layers._engine_module("features").LEAST_SPREAD
-        check("second.columns", spreads[spreads != 0.0], Field(least, 2.0 * LARGEST))
+            plain = name.removeprefix("correcting_").removeprefix("curved_")
+            check(f"second.{name}", values, layers.RANGES.get(plain, layers.ANY_NUMBER))
+        widths, columns = np.diff(part["target_range"], axis=1), part["columns"]
+        check("second.target_range", widths, Field(0.0, 2.0 * layers.MAX_TARGET))
+        check("second.columns", columns[:, COLUMN.counted], Field(0.0, LAYER_WARM_UP, whole=True))
+        learn_every = part["counters"][:, COUNTER.learn_every :]
+        check("second.counters", learn_every, Field(1.0, layers.MAX_LEARN_EVERY, whole=True))
+        spreads = columns[:, COLUMN.spread]
+        check("second.columns", spreads[spreads != 0.0], Field(MIN_SPREAD, 2.0 * LARGEST))
 
 
 def _model_warm_up(first: Any, counts: Vector) -> Any:
@@ -410,7 +429,7 @@ def _model_warm_up(first: Any, counts: Vector) -> Any:
     """
     values = np.where(np.arange(WARM_UP)[:, None] < counts, first, 0.0)
     middle = values[WARM_UP // 2 - 1 : WARM_UP // 2 + 1]
-    done = (counts >= WARM_UP) & ((values[WARM_UP // 2] == SETTLED) | (middle[0] != middle[1]))
-    values[:, done] = np.linspace(-FARTHEST, FARTHEST, WARM_UP)[:, None]
-    values[WARM_UP // 2, done] = SETTLED
+    done = (counts >= WARM_UP) & ((values[WARM_UP // 2] == WARMED_UP) | (middle[0] != middle[1]))
+    values[:, done] = np.linspace(-MAX_CENTER, MAX_CENTER, WARM_UP)[:, None]
+    values[WARM_UP // 2, done] = WARMED_UP
     return values

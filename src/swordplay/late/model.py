@@ -18,7 +18,7 @@ from swordplay.core.types import State
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.level_intervals import LevelIntervals
-from swordplay.estimators.tuning import AUTO
+from swordplay.estimators.model_settings import AUTO
 from swordplay.estimators.value_types import KINDS
 from swordplay.intervals import SwordIntervals
 from swordplay.late.frozen_copy import FrozenCopy

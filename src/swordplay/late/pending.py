@@ -13,10 +13,10 @@ import numpy as np
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import ROW_COUNT, Field, array, check, damaged, load, save
 from swordplay.core.types import Array, Matrix, State, Vector
+from swordplay.estimators.class_probabilities import NOTE_COUNT
 from swordplay.estimators.deferred_rows import DeferredRows
 from swordplay.estimators.forecast import Forecast
-from swordplay.estimators.model import LARGEST
-from swordplay.estimators.tempered import NOTED
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.late.tickets import (
     LOWER,
     PREDICTION,
@@ -266,7 +266,7 @@ def _check_block(tickets: SavedTickets, deferred: DeferredRows, lags: int) -> No
         check("pending.predictions", tickets.predictions, Field(0.0, 1.0, nan=True))
         if outputs > len(deferred.labels):
             raise damaged(f"pending.predictions are of {outputs} labels, and fewer are known")
-        if tickets.notes.shape[1] == NOTED:  # the index of the last label is among them
+        if tickets.notes.shape[1] == NOTE_COUNT:  # the index of the last label is among them
             last_label = Field(-1.0, len(deferred.labels) - 1.0, whole=True)
             check("pending.notes, last labels", tickets.notes[:, 1], last_label)
     else:

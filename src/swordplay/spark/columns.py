@@ -1,4 +1,4 @@
-"""The columns of a frame: checked before a query starts, and translated on the way in and out."""
+"""``Columns``: checks the columns of a frame, and translates them for Python and back."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ NUMBERS = (*WHOLE, types.FloatType, types.DoubleType, types.DecimalType, types.B
 KEYS = (*WHOLE, types.StringType, types.BooleanType, types.DateType)
 ORDERS = (*WHOLE, types.TimestampType, types.TimestampNTZType, types.DateType)
 ADDED = ("prediction", "lower", "upper", "probabilities", "error")
+"""Columns that answers have beside the key, the target and the order."""
 FORMATS = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "ignoreNullFields": "false",
 }
-"""How columns that are kept are written as text: microseconds and all."""
+"""Formats in which kept columns are written as text, with microseconds."""
 LABELS = (*WHOLE, types.StringType, types.BooleanType)
 
 
 class Columns:
-    """Columns of a frame by what they are for.
+    """The columns of a frame by their roles: key, features, target, order and kept columns.
 
     Parameters
     ----------
@@ -123,8 +124,8 @@ class Columns:
                 "Cast it first."
             )
 
-    def inwards(self) -> list[Column]:
-        """Columns of ``Plan.schema``."""
+    def to_python(self) -> list[Column]:
+        """Return the columns of ``Plan.schema``, made of those of the frame."""
         numbers = [
             _column(name).cast("double").alias(f"x{j}") for j, name in enumerate(self.features)
         ]
@@ -135,8 +136,8 @@ class Columns:
         )
         return [self._as_text().alias("key"), self._as_whole(), *numbers, self._as_number(), *kept]
 
-    def outwards(self, *, intervals: bool) -> list[Column]:
-        """Columns of ``Plan.answers`` under their own names and types."""
+    def from_python(self, *, intervals: bool) -> list[Column]:
+        """Return the columns of ``Plan.answers`` with names and types of the frame."""
         keys = [
             column.cast(self.types[name]).alias(name)
             for name, column in zip(self.keys, self._from_text(), strict=True)
@@ -160,7 +161,7 @@ class Columns:
         ]
 
     def _as_text(self) -> Column:
-        """One column as it is; several as a list, null where one of them is."""
+        """The key as text: of several columns a JSON list, null where one of them is."""
         if len(self.keys) == 1:
             return _column(self.keys[0]).cast("string")
         missing = functions.lit(False)
@@ -217,7 +218,7 @@ class Columns:
 
 
 def labels(classes: Any) -> list[Any] | None:
-    """Two or more different labels."""
+    """Check that there are two or more different labels."""
     if classes is None:
         return None
     if isinstance(classes, str) or not isinstance(classes, Sequence):
@@ -235,7 +236,7 @@ def labels(classes: Any) -> list[Any] | None:
 
 
 def _epoch() -> Column:
-    """The beginning of 1970 without a zone."""
+    """Return the beginning of 1970 without a zone."""
     return functions.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
 
 

@@ -11,8 +11,13 @@ from typing import Any
 from pyspark.sql import functions, types
 
 from swordplay.core import arguments, extras
-from swordplay.estimators.model import AUTO, LossName, regression_loss
-from swordplay.estimators.tuning import checked_curves, checked_lags
+from swordplay.estimators.model_settings import (
+    AUTO,
+    LossName,
+    checked_curves,
+    checked_lags,
+    regression_loss,
+)
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
 from swordplay.spark.plan import Plan, frozen_settings
@@ -135,7 +140,7 @@ def track_stream(
         .cast("int")
         .alias("bucket")
     )
-    rows = df.select(*columns.inwards()).select(bucket, "*")
+    rows = df.select(*columns.to_python()).select(bucket, "*")
     packed = rows.mapInArrow(packets(plan), PACKETS)
     answers = packed.groupBy("bucket").transformWithStateInPandas(
         statefulProcessor=BucketProcessor(plan),
@@ -144,7 +149,7 @@ def track_stream(
         timeMode="None",
         initialState=None if start is None else group_start(start, bucket, plan),
     )
-    return answers.select(*columns.outwards(intervals=plan.level is not None))
+    return answers.select(*columns.from_python(intervals=plan.level is not None))
 
 
 def track_table(
@@ -196,7 +201,7 @@ def track_table(
     plan = _plan(columns, loss=loss, lags=lags, curves=curves, level=level)
     rows = _sorted_rows(df, columns, plan)
     return rows.mapInArrow(predict_sorted(plan), _answers(plan)).select(
-        *columns.outwards(intervals=plan.level is not None)
+        *columns.from_python(intervals=plan.level is not None)
     )
 
 
@@ -262,7 +267,9 @@ def _require_table(function: str, df: Any) -> None:
 
 def _sorted_rows(df: Any, columns: Columns, plan: Plan) -> Any:
     """Rows of a table in the plan's columns, sorted by key and order, each key in one partition."""
-    return df.select(*columns.inwards()).repartition("key").sortWithinPartitions(*plan.schema.names)
+    return (
+        df.select(*columns.to_python()).repartition("key").sortWithinPartitions(*plan.schema.names)
+    )
 
 
 def _plan(

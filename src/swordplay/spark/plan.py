@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from swordplay.estimators.model import AUTO, LossName
+from swordplay.estimators.model_settings import AUTO, LossName
 from swordplay.keyed.key_table import KeyTable
 from swordplay.keyed.record_layout import KeyModel, RecordLayout
 

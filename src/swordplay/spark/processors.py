@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from swordplay.core import arguments
-from swordplay.estimators.model import AUTO, LossName
+from swordplay.estimators.model_settings import AUTO, LossName
 from swordplay.keyed import key_models
 from swordplay.keyed.key_bytes import OtherSettings
 from swordplay.keyed.key_table import KeyTable
@@ -33,8 +33,8 @@ MAX_FRAME_BYTES = 1 << 30
 SETTINGS = -1
 """A bucket without keys, in which the settings of the query are kept.
 
-Every task that has rows sends it a packet, so that it is asked in every micro-batch: one that was
-started with other settings fails before it has changed anything."""
+Every task that has rows sends it a packet, so that it is processed in every micro-batch: a query
+that was started with other settings fails before it has changed anything."""
 
 DELAYED_ROWS_KEY, SETTINGS_KEY = "\0waiting", "\0settings"
 """Names of map entries: rows that wait for earlier ones, and the settings of the query.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.keyed.key_table import KeyTable, learn_predict_waves
 from swordplay.spark.plan import Plan
 

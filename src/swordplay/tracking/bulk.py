@@ -7,6 +7,7 @@ made of predictions and targets only, and not of the columns.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping
@@ -16,7 +17,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from swordplay.core.state import (
+    ROW_COUNT,
+    Field,
+    add_prefix,
+    check,
+    check_number,
+    damaged,
+    entry_bytes,
+    strip_prefix,
+)
 from swordplay.core.types import Matrix, State, Vector
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.keyed.key_table import GrowingArray, KeyTable, learn_predict_waves
 from swordplay.keyed.record_layout import KeyModel
 from swordplay.tables import Refusal
@@ -24,16 +36,20 @@ from swordplay.tables.column_plans import EMPTY
 from swordplay.tables.encoder import Encoder
 from swordplay.tracking import keyed_story
 from swordplay.tracking.band import FIGURES
-from swordplay.tracking.bulk_state import read, written
 from swordplay.tracking.date_order import OrderRemark
-from swordplay.tracking.key_index import KeyIndex
+from swordplay.tracking.key_index import KeyIndex, read_keys
 from swordplay.tracking.keyed import KeyedTracker
 from swordplay.tracking.keyed_story import Key, KeyedStory, Lines
+from swordplay.tracking.ranges import SUM, TOTAL
 from swordplay.tracking.story import Intervals, Task
 from swordplay.tracking.telling import intervals_of
 from swordplay.tracking.tracker import Tracked
 from swordplay.tracking.values import ValueContestants
 
+COUNTS = ("rows", "unlabelled", "refused", "last")
+MAX_KEYS = 1 << 31
+SLACK = 1e-6
+"""Relative rounding of sums."""
 KINDS = ("number", "truth", "date", "date and time", "time", "left out")
 """Kinds of columns that can be tracked in bulk."""
 BATCH_ROWS = 1 << 20
@@ -158,22 +174,24 @@ class BulkTracker:
         batch, numbers, refusals = self.usable(batch, numbers)
         column = batch.column(self.settings.target)
         targets = np.ascontiguousarray(self.like.blank.contestants.targets(column))
-        rows, whose = self._encoded(batch), self._numbers(batch)
-        by_key = self._by_key(whose)
-        said, known, scored, bounds = self._predict_and_learn(whose, by_key, rows, targets)
-        errors = np.where(scored, (said - targets) ** 2, 0.0)
-        running = self.predictions.running(errors, scored)
+        rows, keys = self._encoded(batch), self._numbers(batch)
+        by_key = self._by_key(keys)
+        predictions, is_predicted, is_scored, bounds = self._predict_and_learn(
+            keys, by_key, rows, targets
+        )
+        errors = np.where(is_scored, (predictions - targets) ** 2, 0.0)
+        running = self.predictions.running(errors, is_scored)
         columns = [
             pa.array(numbers if self.numbering is None else self.numbering[numbers - 1]),
             *(batch.column(field.name).cast(field.type) for field in self.fields),
-            _masked(said, known),
+            _masked(predictions, is_predicted),
             *(
-                _masked(end, known & np.isfinite(end))
+                _masked(end, is_predicted & np.isfinite(end))
                 for end in (bounds.T if self._has_bounds else ())
             ),
             *(
-                _masked(values, there)
-                for values, there in ((targets, ~np.isnan(targets)), (errors, scored))
+                _masked(values, is_valid)
+                for values, is_valid in ((targets, ~np.isnan(targets)), (errors, is_scored))
             ),
             running,
         ]
@@ -204,14 +222,14 @@ class BulkTracker:
             ).rows
         return self._room[: len(batch)]
 
-    def _by_key(self, whose: Any) -> Any:
+    def _by_key(self, keys: Any) -> Any:
         """Places of the rows, key by key and in their order."""
         from swordplay.tracking.bulk_kernel import (
             sort_by_key,
         )  # numba is imported with the first row
 
-        places = np.empty(len(whose), dtype=np.int64)
-        sort_by_key(whose, np.zeros(len(self.counts), dtype=np.int64), places)
+        places = np.empty(len(keys), dtype=np.int64)
+        sort_by_key(keys, np.zeros(len(self.counts), dtype=np.int64), places)
         return places
 
     def _appeared(self, batch: Any, rows: Any) -> tuple[str, ...]:
@@ -259,7 +277,7 @@ class BulkTracker:
         Returns
         -------
         predictions, is_predicted, is_scored, bounds
-            Predictions, the rows that have one, the rows whose prediction is compared with a
+            Predictions, the rows that have one, the rows keys prediction is compared with a
             target, and the ends of intervals, shape ``(T, 2)``.
         """
         count = len(rows)
@@ -378,20 +396,67 @@ class BulkTracker:
     # ------------------------------------------------------------------ crash-safe
 
     def state(self) -> State:
-        """All that the next row needs."""
-        return written(self)
+        """Return all that the next row needs, as named arrays and texts."""
+        bulk = {
+            "keys": json.dumps(self.trackers),
+            "late": json.dumps(self.late),
+            "table": np.frombuffer(self.table.to_bytes(), dtype=np.uint8),
+            **{name: array.rows.copy() for name, array in self.key_arrays().items()},
+        }
+        return {
+            **self.like.state(),
+            **add_prefix("encoder", self.encoder.state()),
+            **{name: getattr(self, name) for name in COUNTS},
+            **add_prefix("bulk", bulk),
+        }
 
     @classmethod
     def resumed(cls, saved: Mapping[str, Any]) -> Self:
-        """The tracker that was saved, bit by bit."""
-        tracker = cls(
-            KeyedTracker.resumed(
-                {name: value for name, value in saved.items() if not name.startswith("bulk.")}
-            )
-        )
-        read(tracker, saved)
+        """Return the tracker that was saved; all further results are identical.
+
+        Raises
+        ------
+        ValueError
+            If the state cannot have come from such a run.
+        """
+        of_like = {name: value for name, value in saved.items() if not name.startswith("bulk.")}
+        tracker = cls(KeyedTracker.resumed(of_like))
+        tracker._load_state(saved)
         return tracker
 
+    def _load_state(self, saved: Mapping[str, Any]) -> None:
+        bulk = strip_prefix("bulk", saved)
+        keys = read_keys(bulk["keys"], self.settings.key, MAX_KEYS, self.fields)
+        names = keys if len(self.settings.key) > 1 else [value for (value,) in keys]
+        self.table.from_bytes([(names, entry_bytes("bulk.table", bulk["table"]))])
+        ranges = {
+            "last": Field(-LARGEST, LARGEST),
+            "totals": TOTAL,
+            "counts": ROW_COUNT,
+            "sums": SUM,
+            "figures": SUM,
+            "apart": Field(0.0, 1.0, whole=True),
+        }
+        for name, array in self.key_arrays().items():
+            values = np.asarray(bulk[name])
+            if values.shape != (len(keys), *array.rows.shape[1:]) or np.isnan(values).any():
+                raise damaged(f"the {name} of the keys have shape {values.shape}")
+            check(name, values, ranges[name])
+            array.extend(len(keys), values.astype(array.rows.dtype))
+        if (np.abs(self.totals.rows) > LARGEST * self.counts.rows * (1.0 + SLACK)).any():
+            raise damaged("the totals of the keys are more than their rows can have")
+        for name in COUNTS:
+            check_number(name, saved[name], ROW_COUNT)
+            setattr(self, name, int(saved[name]))
+        self.late = [str(name) for name in json.loads(bulk["late"])]
+        encoder = strip_prefix("encoder", saved)
+        self.encoder.missing, self.encoder.seen = (
+            json.loads(encoder["missing"]),
+            int(encoder["rows"]),
+        )
+        self.encoder.check()
 
-def _masked(values: Vector, there: Any) -> Any:
-    return pa.array(values, mask=None if there.all() else ~there)
+
+def _masked(values: Vector, is_valid: Any) -> Any:
+    """Return an Arrow array, null where not ``is_valid``."""
+    return pa.array(values, mask=None if is_valid.all() else ~is_valid)

@@ -1,6 +1,4 @@
-"""Rows of many keys: sorted by key, and how predictions and intervals did, beside the last value
-and the mean so far.
-"""
+"""Kernels over rows of many keys: sort by key, add up errors of predictions and of intervals."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from swordplay.core.types import Matrix, Vector
 @inline_exact
 def follow(
     numbers: Any,
-    said: Vector,
+    predictions: Vector,
     targets: Vector,
     last: Vector,
     total: Vector,
@@ -22,15 +20,15 @@ def follow(
     sums: Matrix,
     scored: Any,
 ) -> None:
-    """Sums are added up row by row: where a batch ends must not show in the last digit."""
+    """Add errors row by row, so that sums do not depend on where a batch ends."""
     for t in range(len(numbers)):
         k, y = numbers[t], targets[t]
         scored[t] = counts[k] > 0
         if counts[k] > 0:
-            ours, same, usual = said[t] - y, last[k] - y, total[k] / counts[k] - y
-            sums[k, 0] += ours * ours
-            sums[k, 1] += same * same
-            sums[k, 2] += usual * usual
+            model, repeated, mean = predictions[t] - y, last[k] - y, total[k] / counts[k] - y
+            sums[k, 0] += model * model
+            sums[k, 1] += repeated * repeated
+            sums[k, 2] += mean * mean
         last[k] = y
         total[k] += y
         counts[k] += 1
@@ -39,7 +37,7 @@ def follow(
 @kernel
 def judge(
     numbers: Any,
-    said: Vector,
+    predictions: Vector,
     targets: Vector,
     last: Vector,
     total: Vector,
@@ -47,11 +45,11 @@ def judge(
     sums: Matrix,
     scored: Any,
 ) -> None:
-    """Squared errors of all three are added to ``sums``, shape ``(K, 3)``, and the baselines learn.
+    """Add squared errors of model, last value and mean to ``sums``; the baselines learn.
 
     Parameters
     ----------
-    numbers, said, targets
+    numbers, predictions, targets
         The number of each row's key, its prediction and its target, shape ``(T,)``; rows of a key
         in their order.
     last, total, counts
@@ -60,7 +58,7 @@ def judge(
         Written: whether the row has a prediction. The first row of a key, before which nothing is
         known, has none.
     """
-    follow(numbers, said, targets, last, total, counts, sums, scored)
+    follow(numbers, predictions, targets, last, total, counts, sums, scored)
 
 
 @kernel
@@ -87,7 +85,7 @@ def sort_by_key(numbers: Any, starts: Any, places: Any) -> None:
 
 @inline_exact
 def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
-    """One by one: where a batch ends must not show in the last digit."""
+    """Add figures row by row, so that sums do not depend on where a batch ends."""
     for t in range(len(numbers)):
         k, low, high = numbers[t], found[t, 0], found[t, 1]
         if low <= targets[t] <= high:
@@ -99,13 +97,13 @@ def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -
 
 @kernel
 def hold(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
-    """Add to each key's figures what ``band.judged`` says of its rows.
+    """Add to each key's figures those of its rows, as ``band.judged`` computes them.
 
     Parameters
     ----------
     numbers, targets, found
         The number of each row's key, its target, and the ends of its interval, shape ``(T, 2)``.
     figures
-        Of all keys, shape ``(K, 3)``: truths inside, widths, and intervals that have a width.
+        Of all keys, shape ``(K, 3)``: targets inside, sum of widths, intervals with two ends.
     """
     add_figures(numbers, targets, found, figures)

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from swordplay.core.state import Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.head import Head
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.raw_units import in_scaled_units
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.coefficients import of_scaled_columns
+from swordplay.estimators.linear_model import HeadSnapshot, LinearModel
 from swordplay.tables.categories import codes_of
 from swordplay.tracking.contestants import (
     LEARNER,
@@ -77,7 +76,7 @@ class ClassContestants:
         self._start = dim
         self.codes: dict[Any, int] = {}
         """The code of each class (0, 1, ...), in the order in which they appeared."""
-        self.model = OneModelPerClass(self._make)
+        self.model = ClassModel(self._make)
         self.asking = Asking(self.model)
         self.rungs = Rungs(dim)
         self.last = -1.0
@@ -91,7 +90,7 @@ class ClassContestants:
         return self.model.classes > 0
 
     @property
-    def models(self) -> Mapping[str, Head]:
+    def models(self) -> Mapping[str, HeadSnapshot]:
         """The model of each class; of two, that of the second."""
         return dict(self.model.named([self.shown(code) for code in range(self.model.classes)]))
 
@@ -101,7 +100,8 @@ class ClassContestants:
         heads = self.model.heads
         first = 1 if len(heads) == 1 else 0
         return {
-            first + k: sign * in_scaled_units(head, self.model.second if len(heads) == 1 else None)
+            first + k: sign
+            * of_scaled_columns(head, self.model.second_order if len(heads) == 1 else None)
             for k, (sign, head) in enumerate(zip(self.model.signs, heads, strict=True))
         }
 
@@ -144,7 +144,7 @@ class ClassContestants:
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
         """Let the learner predict rows, each before it learns it."""
         before, known, told = self.model.counts, ~np.isnan(targets), list[Any]()
-        learn = functools.partial(self.asking.learn, beside=lambda *given: told.append(given))
+        learn = functools.partial(self.asking.learn, observer=lambda *given: told.append(given))
         chances = interleaved(learn, self.asking.predict, rows, _labels(targets, known), known)
         return Answers(chances, before, told)
 

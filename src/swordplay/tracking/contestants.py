@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.head import Head
+from swordplay.estimators.linear_model import HeadSnapshot
 from swordplay.tracking.rungs import Places
 
 LEARNER, NO_CHANGE, BEST_STEP = "swordplay", "no change", "best step size"
@@ -64,7 +64,7 @@ class Answers(NamedTuple):
     before: Any
     """What had been learned before: rows, or rows of each class."""
     told: list[Any]
-    """What single step sizes learn from: pairs of scaled rows (``Scratch``) and labels, which a
+    """What single step sizes learn from: pairs of scaled rows (``Workspace``) and labels, which a
     regression passes over.
     """
 
@@ -109,7 +109,7 @@ class Contestants(Protocol):
         ...
 
     @property
-    def models(self) -> Mapping[str, Head]:
+    def models(self) -> Mapping[str, HeadSnapshot]:
         """The learner's models by what they tell, such as a class."""
         ...
 
@@ -244,10 +244,10 @@ class Asking:
         self.apart = False
         """Whether rows without a target have come since."""
 
-    def learn(self, rows: Matrix, targets: Any, beside: Any) -> Any:
+    def learn(self, rows: Matrix, targets: Any, observer: Any) -> Any:
         """Predictions of rows, each made before it is learned."""
         self.apart = False
-        return self._model.predict_then_learn(rows, targets, beside=beside)
+        return self._model.predict_then_learn(rows, targets, observer=observer)
 
     def predict(self, rows: Matrix) -> Any:
         """Predictions of rows without a target: with the last targets for the first one, if it

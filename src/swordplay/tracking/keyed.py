@@ -1,4 +1,4 @@
-"""Many series in one table, told apart by the values of some columns: a tracker for each."""
+"""``KeyedTracker``: a tracker for each of the series that the key columns tell apart."""
 
 from __future__ import annotations
 
@@ -32,19 +32,17 @@ from swordplay.tracking.story import Intervals, Task
 from swordplay.tracking.task import Recognised, check_classes, read_task, recognise
 from swordplay.tracking.tracker import Tracked, Tracker, check_sizes
 
-MOST_KEYS = 10_000
-"""Each key has a learner of its own in memory: 40 kB with a dozen columns, 0.4 GB for so many
-keys.
-"""
+MAX_KEYS = 10_000
+"""Most keys with a whole tracker each: 150 kB with a dozen columns, 1.5 GB for so many keys."""
 COUNTS, WHY = ("rows", "unlabelled", "refused", "last"), "it is the key"
 
 
 @final
 class KeyedTracker:
-    """Trackers of many keys, with the interface of one.
+    """Trackers of many keys, with the interface of one tracker.
 
-    Each key is tracked as if its rows were a table of their own, in their order: a model, baselines
-    and lags for each. The predictions come in the order of the input and carry the key.
+    Each key is tracked as if its rows were a table of their own, in their order: it has its own
+    model, baselines and lags. Predictions come in the order of the input, with the key beside them.
 
     Make one by :meth:`begin` or :meth:`resumed`.
 
@@ -204,10 +202,7 @@ class KeyedTracker:
         )
 
     def _groups(self, batch: Any) -> dict[Key, NDArray[np.intp]]:
-        """The rows of each key, keys in the order in which they appear in a batch.
-
-        Nothing is learned yet.
-        """
+        """Return the rows of each key, keys in the order in which they appear in a batch."""
         coded = [codes_of(batch.column(name)) for name in self.settings.key]
         whole = np.zeros(len(batch), np.int64)
         for codes, values in coded:
@@ -218,25 +213,23 @@ class KeyedTracker:
             tuple(_value(codes[first[k]], values) for codes, values in coded): rows[k]
             for k in np.argsort(first)
         }
-        if len(self.trackers.keys() | found.keys()) > MOST_KEYS:
+        if len(self.trackers.keys() | found.keys()) > MAX_KEYS:
             raise TrackingError(
-                f"--key {','.join(self.settings.key)} tells more than {MOST_KEYS:,} series apart, "
+                f"--key {','.join(self.settings.key)} tells more than {MAX_KEYS:,} series apart, "
                 f"and each would have a model of its own in memory{self._why_slow()}. Choose "
                 "columns with fewer different values, or split the table."
             )
         return found
 
     def _why_slow(self) -> str:
-        """Words for what keeps the keys from being learned in bulk, where millions of them have
-        room.
-        """
+        """Name the columns without which the keys could be tracked in bulk, millions of them."""
         words = [one.name for one in self.plans if one.kind == "category" or one.why == EMPTY]
         return (
             f": tables of numbers and dates need less (--drop {','.join(words)})" if words else ""
         )
 
     def _learn_classes(self, targets: Any) -> None:
-        """Remember the classes of all keys, of which there may be so many and no more."""
+        """Add new classes, and refuse more of them than a run may have."""
         if self.recognised.of_classes:
             self.classes |= dict.fromkeys(targets.drop_null().unique().to_pylist())
             self.blank.contestants.targets(pa.array(list(self.classes)))
@@ -244,7 +237,7 @@ class KeyedTracker:
     def _answers(
         self, batch: Any, numbers: NDArray[np.int64], groups: Mapping[Key, NDArray[np.intp]]
     ) -> Any:
-        """Let each key predict and learn its rows; their answers in the order of the batch."""
+        """Let each key predict and learn its rows; answers come in the order of the batch."""
         parts = []
         for key, rows in groups.items():
             if key not in self.trackers:
@@ -330,7 +323,7 @@ class KeyedTracker:
         keyed = cls(settings, recognised, saved["kind"], plans, fields, order)
         keyed.predictions.load_state(strip_prefix("predictions", saved))
         keyed.predictions.check(recognised.of_classes)
-        keys = read_keys(saved["keys"], settings.key, MOST_KEYS, fields)
+        keys = read_keys(saved["keys"], settings.key, MAX_KEYS, fields)
         states = unpack(strip_prefix("each", saved), len(keys))
         keyed.trackers = dict(zip(keys, map(Tracker.resumed, states), strict=True))
         for tracker in keyed.trackers.values():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.core.types import Vector
-from swordplay.estimators.head import Head
+from swordplay.estimators.linear_model import HeadSnapshot
 from swordplay.parts.learners.sword import AGELESS_POOL_SIZE
 
 POOL: Vector = 2.0 ** np.arange(1.0 - AGELESS_POOL_SIZE, 1.0)
@@ -35,7 +35,7 @@ class LearnerSnapshot(NamedTuple):
     """None where the recorder keeps no coefficients."""
 
 
-def sample(models: Sequence[Head]) -> CoefficientSample:
+def sample(models: Sequence[HeadSnapshot]) -> CoefficientSample:
     """How the experts of some models are weighed now: first the extra-gradient ones, then the
     others, both descending.
     """

@@ -1,6 +1,4 @@
-"""Thousands of small states as a few large arrays: a checkpoint of many keys is quickly written
-then.
-"""
+"""Packs thousands of small states into a few large arrays, which are quick to write."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ NUMBERS = {kind.__name__: dtype for kind, dtype in SCALARS.items()}
 
 
 def pack(states: Sequence[Mapping[str, Any]]) -> State:
-    """Many states as one: values of one name and kind become one array, or one text.
+    """Pack states into one: values of one name and type become one array, or one text.
 
     >>> pack([{"rows": 1, "at": 0.5}, {"rows": 2, "at": 1.5}])["rows:int"]
     array([1, 2])
@@ -49,12 +47,12 @@ def pack(states: Sequence[Mapping[str, Any]]) -> State:
 
 
 def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
-    """The way back, of so many states.
+    """Undo :func:`pack`.
 
     Raises
     ------
     ValueError
-        If there are more of them or fewer.
+        If there are not ``count`` states.
     """
     if packed["count"] != count:
         raise ValueError(f"there are {packed['count']} states of {count}. {DAMAGED}")
@@ -74,12 +72,12 @@ def unpack(packed: Mapping[str, Any], count: int) -> list[State]:
 
 
 def _kind(value: Any) -> str:
-    """Texts, numbers, and arrays by the type of their entries."""
+    """Return the name of the type of a value; of arrays that of their entries."""
     return f"array of {value.dtype.name}" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def _values(packed: Any, kind: str, about: Mapping[str, Any], count: int) -> list[Any]:
-    """The values of one name and kind, of as many states."""
+    """Unpack the values of one name and type, one for each of ``count`` states."""
     if kind == "str":
         check_json("texts", about["texts"], [str])
         return list(about["texts"] * count if len(about["texts"]) == 1 else about["texts"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from swordplay.core.state import Field
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 
 VAST = 1e200
 """Sums of squared errors, each below 1e130."""

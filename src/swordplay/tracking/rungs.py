@@ -9,8 +9,8 @@ import numpy as np
 
 from swordplay.core.state import array, check
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.model import THRESHOLDS
-from swordplay.estimators.scratch import Scratch
+from swordplay.estimators.model_settings import THRESHOLDS
+from swordplay.estimators.workspace import Workspace
 from swordplay.tracking.ranges import VAST
 
 COUNT = 16
@@ -57,18 +57,18 @@ class Rungs:
         self.points: Any = np.zeros((1, dim + 1, COUNT))
         """One per class (or one in all) and step size; the intercept is the last coordinate."""
 
-    def play_values(self, told: Scratch, to: Places) -> None:
+    def play_values(self, told: Workspace, to: Places) -> None:
         """Predict and learn rows that a model of a regression has just learned.
 
         Squared errors are added where they belong.
         """
         from swordplay.engine import step_size_grid  # numba is imported with the first rows
 
-        thresholds = THRESHOLD * told.where[:, 1]
+        thresholds = THRESHOLD * told.target_place[:, 1]
         step_size_grid.learn_numbers(
             told.scaled,
-            told.norms,
-            told.goals[0],
+            told.squared_norms,
+            told.relative_targets[0],
             thresholds,
             STEP_SIZES,
             self.points,
@@ -76,12 +76,12 @@ class Rungs:
             *to,
         )
 
-    def play_labels(self, told: Scratch, labels: Vector, to: Places) -> None:
+    def play_labels(self, told: Workspace, labels: Vector, to: Places) -> None:
         """The same for classes 0..K-1; mistakes are added."""
         from swordplay.engine import step_size_grid
 
         step_size_grid.learn_labels(
-            told.scaled, told.norms, labels, STEP_SIZES, self.points, self._scratch(), *to
+            told.scaled, told.squared_norms, labels, STEP_SIZES, self.points, self._scratch(), *to
         )
 
     def widen(self, dim: int) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from swordplay.core.state import Field, OneOf, read_json
-from swordplay.estimators.model import AUTO, LossName
-from swordplay.estimators.tuning import RICH
+from swordplay.estimators.model_settings import AUTO, RICH, LossName
 from swordplay.tracking.ordered import AS_IT_IS, Order
 from swordplay.tracking.story import Task
 from swordplay.tracking.task import TASKS

@@ -1,4 +1,4 @@
-"""Sums over all rows of one key: what is left of a recorder where there are thousands of keys."""
+"""Sums of losses over all rows of one key, in place of a ``Recorder``, which keeps a history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from swordplay.tracking.rungs import COUNT, STEP_SIZES, Places
 
 @final
 class Totals:
-    """Losses of everybody, summed; has what a tracker asks of a ``Recorder``, but no course.
+    """Sums of the losses of the learner and the baselines, with the interface of a ``Recorder``.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Totals:
         """Rows on record."""
 
     def together(self, rows: int) -> int:
-        """All rows are put on record together, as there are no stretches."""
+        """Return all rows: no window ends among them."""
         return rows
 
     def rungs_of(self, rows: int) -> Places:
@@ -44,8 +44,8 @@ class Totals:
         return Places(self.open_rungs[None])
 
     def add(self, played: Played, *more: Any) -> None:
-        """Put rows on record; what a recorder wants to know besides is passed over."""
-        # One by one: numpy's own sum would depend on where the rows were cut.
+        """Add the losses of rows; further arguments of a ``Recorder`` are ignored."""
+        # Row by row: the result of np.sum would depend on where a batch ends.
         self.errors = np.cumsum(np.vstack([self.errors, played.errors]), axis=0)[-1]
         if count := len(self.figure_names):
             self.figures = np.cumsum(np.vstack([self.figures, played.figures[:, -count:]]), axis=0)[
@@ -54,15 +54,13 @@ class Totals:
         self.rows += len(played.losses)
 
     def close(self, *more: Any) -> None:
-        """There is nothing to close."""
+        """Do nothing: there are no windows."""
 
     def tell(self, *more: Any) -> None:
-        """Nobody is told of single rows."""
+        """Do nothing: single rows are not kept."""
 
     def totals(self) -> tuple[dict[str, float], float]:
-        """Sum of the losses of everybody so far, and the step size that lost least of all single
-        ones.
-        """
+        """Return the sums of losses by name, and the single step size with the smallest loss."""
         best = int(self.open_rungs.argmin())
         sums = dict(zip(self.names, self.errors.tolist(), strict=True))
         return {**sums, BEST_STEP: float(self.open_rungs[best])}, float(STEP_SIZES[best])

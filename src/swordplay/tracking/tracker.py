@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import State
-from swordplay.estimators.head import Head
+from swordplay.estimators.linear_model import HeadSnapshot
 from swordplay.estimators.model_report import looks_back
 from swordplay.tables import Refusal, date_features
 from swordplay.tables.column_plans import EMPTY, how_read, plan
@@ -274,7 +274,7 @@ class Tracker:
         """Numbers of rows as they are read, as numbers in the input."""
         return numbers if self.numbering is None else self.numbering[numbers - 1]
 
-    def _models(self) -> list[Head]:
+    def _models(self) -> list[HeadSnapshot]:
         return list(self.contestants.models.values())
 
     # ------------------------------------------------------------------ what there is to tell

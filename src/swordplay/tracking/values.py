@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from swordplay.core.state import Field, add_prefix, check, strip_prefix
 from swordplay.core.types import Matrix, State, Vector
-from swordplay.estimators.head import Head
-from swordplay.estimators.in_parts import InParts
-from swordplay.estimators.model import LARGEST, LinearModel, LossName
-from swordplay.estimators.raw_units import in_scaled_units
+from swordplay.estimators.coefficients import of_scaled_columns
+from swordplay.estimators.linear_model import HeadSnapshot, LinearModel
+from swordplay.estimators.model_settings import LARGEST, LossName
+from swordplay.estimators.workspace import Workspace
 from swordplay.tables.encoder import numbers_of
 from swordplay.tracking.contestants import (
     LEARNER,
@@ -81,14 +81,14 @@ class ValueContestants:
         return self.model.rounds > 0
 
     @property
-    def models(self) -> Mapping[str, Head]:
+    def models(self) -> Mapping[str, HeadSnapshot]:
         """The one model."""
         return {self.target: self.model.head}
 
     @property
     def coefficients(self) -> dict[int, Vector]:
         """Those of the one model."""
-        return {0: in_scaled_units(self.model.head, self.model.second)}
+        return {0: of_scaled_columns(self.model.head, self.model.second_order)}
 
     def targets(self, column: Any) -> Vector:
         """Targets as numbers, NaN where missing."""
@@ -108,16 +108,22 @@ class ValueContestants:
     def learn(self, rows: Matrix, targets: Vector) -> Answers:
         """Let the learner predict rows, each before it learns it."""
         before, told = self.model.rounds, list[Any]()
-        learn = functools.partial(self.asking.learn, beside=lambda *given: told.append(given))
+        learn = functools.partial(self.asking.learn, observer=lambda *given: told.append(given))
         predictions = interleaved(learn, self.asking.predict, rows, targets, ~np.isnan(targets))
         return Answers(predictions, before, told)
 
     def in_parts(self, rows: Matrix, targets: Vector) -> OneByOne | _Usual:
         """The same for some rows at a time."""
-        usual = InParts.of(self.model, rows, targets)
-        return (
-            OneByOne(self.learn, rows, targets) if usual is None else _Usual(self, usual, targets)
+        model = self.model
+        is_usual = (
+            model.dim == rows.shape[1]
+            and len(rows) <= model.chunk_rows
+            and not np.isnan(rows).any()
+            and not np.isnan(targets).any()
         )
+        if not is_usual:
+            return OneByOne(self.learn, rows, targets)
+        return _Usual(self, Workspace(model, rows, targets), targets)
 
     def learn_debut(self, row: Matrix, target: Vector) -> tuple[Answers, Debut]:
         """Learn the first row."""
@@ -131,7 +137,7 @@ class ValueContestants:
         """Let single step sizes predict and learn the same rows."""
         for scratch, _ in told:
             self.rungs.play_values(scratch, to)
-            to = to.after(len(scratch.norms))
+            to = to.after(len(scratch.squared_norms))
 
     def judge(self, answers: Answers, targets: Vector) -> Played:
         """Squared and absolute errors of everybody."""
@@ -215,15 +221,15 @@ class _Usual:
         Whose model learns which rows.
     """
 
-    def __init__(self, contestants: ValueContestants, rows: InParts, targets: Vector) -> None:
+    def __init__(self, contestants: ValueContestants, rows: Workspace, targets: Vector) -> None:
         self._rows, self._targets, self._before = rows, targets, contestants.model.rounds
         self._asking = contestants.asking
 
     def learn(self, first: int, stop: int) -> None:
         """Predict and learn some rows."""
         self._asking.apart = False
-        self._rows.learn(first, stop)
+        self._rows.part(first, stop).learn(first)
 
     def answers(self) -> Answers:
         """For all rows."""
-        return Answers(self._rows.scores, self._before, [(self._rows.scratch, self._targets)])
+        return Answers(self._rows.mixed, self._before, [(self._rows, self._targets)])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from swordplay.core.types import Matrix, Vector
-from swordplay.estimators.model import LARGEST
+from swordplay.estimators.model_settings import LARGEST
 from swordplay.tables import Frame, Table, open_table
 from swordplay.tables.categories import codes_of
 from swordplay.tables.column_plans import ColumnPlan, how_read, plan

@@ -62,7 +62,7 @@ def regression(settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     }
 
 
-def classification(kinds: int, folder: Path) -> Mapping[str, Any]:
+def classification(kinds: int, settings: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Two or more classes, as labels and probabilities."""
     from swordplay.keyed import Keyed
 
@@ -70,7 +70,7 @@ def classification(kinds: int, folder: Path) -> Mapping[str, Any]:
     labels = np.array(["low", "middle", "high"])[
         np.digitize(y, [0.0] if kinds == 2 else [-4.0, 4.0])
     ]
-    model = Keyed("classification", classes=sorted(set(labels)))
+    model = Keyed("classification", classes=sorted(set(labels)), **settings)
     said = model.predict_proba_then_learn(key[:1200], X[:1200], labels[:1200])
     model.save(folder / "keys")
     model = Keyed.load(folder / "keys")
@@ -83,22 +83,22 @@ def classification(kinds: int, folder: Path) -> Mapping[str, Any]:
     }
 
 
-def started(_folder: Path) -> Mapping[str, Any]:
+def started(settings: Mapping[str, Any], _folder: Path) -> Mapping[str, Any]:
     """New keys begin as a model that was trained on other rows."""
     from swordplay.keyed import Keyed
     from swordplay.sklearn import SwordRegressor
 
     key, X, y = panel(1200, 40, seed=102)
-    start = SwordRegressor(lags=0, curves=None)
+    start = SwordRegressor(**settings)
     start.partial_fit(X[:400], y[:400])
-    model = Keyed(start=start)
+    model = Keyed(start=start, **settings)
     return {
         "said": model.predict_then_learn(key[400:], X[400:], y[400:]),
         "one": model.model("key 003").coef_,
     }
 
 
-def frames(_folder: Path) -> Mapping[str, Any]:
+def frames(settings: Mapping[str, Any], _folder: Path) -> Mapping[str, Any]:
     """Columns by name, that of a key being whole numbers."""
     import pandas as pd
 
@@ -107,19 +107,28 @@ def frames(_folder: Path) -> Mapping[str, Any]:
     key, X, y = panel(1000, 8, seed=103)
     table = pd.DataFrame(X, columns=["a", "b", "c"])
     number = np.array([int(name[4:]) for name in key])
-    model = Keyed(lags=2)
+    model = Keyed(**settings)
     return {
         "said": model.predict_then_learn(number, table, y),
         "ahead": model.predict(number[:40], table[:40]),
     }
 
 
+CHEAP: dict[str, Any] = {"lags": 0, "curves": None}
+"""Models of first order."""
+
 CASES: Cases = {
-    "regression": partial(regression, {}),
-    "regression, huber": partial(regression, {"loss": "huber"}),
-    "regression, lags of 2, one thread": partial(regression, {"lags": 2, "threads": 1}),
-    "classification, 2 classes": partial(classification, 2),
-    "classification, 3 classes": partial(classification, 3),
-    "from a trained model": started,
-    "frames": frames,
+    "regression": partial(regression, CHEAP),
+    "regression, huber": partial(regression, CHEAP | {"loss": "huber"}),
+    "regression, lags of 2, one thread": partial(regression, CHEAP | {"lags": 2, "threads": 1}),
+    "classification, 2 classes": partial(classification, 2, CHEAP),
+    "classification, 3 classes": partial(classification, 3, CHEAP),
+    "from a trained model": partial(started, CHEAP),
+    "frames": partial(frames, CHEAP | {"lags": 2}),
+    "whole models, regression": partial(regression, {}),
+    "whole models, regression, huber": partial(regression, {"loss": "huber"}),
+    "whole models, classification, 2 classes": partial(classification, 2, {}),
+    "whole models, classification, 3 classes": partial(classification, 3, {}),
+    "whole models, from a trained model": partial(started, {}),
+    "whole models, frames": partial(frames, {"lags": 2}),
 }

@@ -273,31 +273,33 @@ for _task in TASKS:
 CASES["grown ndjson, regression"] = partial(grown, partial(table, "regression"), (), "ndjson")
 CASES["stopped, sulfur, parquet"] = partial(stopped, "sulfur", "parquet")
 CASES["stopped, electricity, csv"] = partial(stopped, "electricity", "csv")
+CHEAP_KEYS = ("--key", "shop", "--curves", "none")
+"""Keys with models of first order."""
 for _name, _words, _options in (
-    ("numbers", False, ("--key", "shop", "--no-interval")),
-    ("numbers, intervals", False, ("--key", "shop")),
-    ("numbers, lags", False, ("--key", "shop", "--no-interval", "--lags", "2")),
-    ("words", True, ("--key", "shop")),
+    ("numbers", False, (*CHEAP_KEYS, "--no-interval")),
+    ("numbers, intervals", False, CHEAP_KEYS),
+    ("numbers, lags", False, (*CHEAP_KEYS, "--no-interval", "--lags", "2")),
+    ("words", True, CHEAP_KEYS),
 ):
     CASES[f"keys, {_name}"] = partial(track, partial(with_keys, _words), _options, "csv")
 CASES["keys, parquet"] = partial(
-    track, partial(with_keys, False), ("--key", "shop", "--no-interval"), "parquet"
+    track, partial(with_keys, False), (*CHEAP_KEYS, "--no-interval"), "parquet"
 )
 CASES["keys, pipe"] = partial(
     track,
     partial(with_keys, False),
-    ("--key", "shop", "--no-interval", "--task", "regression"),
+    (*CHEAP_KEYS, "--no-interval", "--task", "regression"),
     "csv",
     pipe=True,
 )
 CASES["keys, grown"] = partial(
-    grown, partial(with_keys, False), ("--key", "shop", "--no-interval"), "csv"
+    grown, partial(with_keys, False), (*CHEAP_KEYS, "--no-interval"), "csv"
 )
 CASES["keys, classes"] = partial(
-    track, lambda: table("multi-class").assign(shop=np.arange(600) % 3), ("--key", "shop"), "csv"
+    track, lambda: table("multi-class").assign(shop=np.arange(600) % 3), CHEAP_KEYS, "csv"
 )
 CASES["keys, learn and predict"] = partial(
-    learn_and_predict, partial(with_keys, False), ("--key", "shop", "--no-interval")
+    learn_and_predict, partial(with_keys, False), (*CHEAP_KEYS, "--no-interval")
 )
 for _name, _options in {
     "lags of 3": ("--lags", "3"),
@@ -314,3 +316,7 @@ for _name in ("sulfur", "bikesharing", "electricity"):
     CASES[f"shipped: {_name}"] = partial(shipped, _name, 3000)
 for _task in TASKS:
     CASES[f"compare, {_task}"] = partial(compare, _task)
+for _name, _words in (("numbers", False), ("words", True)):
+    CASES[f"keys, whole models, {_name}"] = partial(
+        track, partial(with_keys, _words), ("--key", "shop"), "csv"
+    )

@@ -15,31 +15,31 @@ from swordplay.compile.simd4 import LANES, exp2_int, load_at, select, store_at
 from swordplay.core.types import Vector
 
 WHOLE = 6755399441055744.0
-"""1.5 * 2^52: added to a number of moderate size, what is left in its last bits is the nearest
-whole number.
+"""1.5 * 2^52: adding it to a number of moderate size leaves the nearest integer in the low bits of
+the mantissa.
 """
 PER_LN2, LN2_HIGH, LN2_LOW = (
     1.4426950408889634,
     6.93147180369123816490e-01,
     1.90821492927058770002e-10,
 )
-"""1/ln 2, and ln 2 in two parts, of which a small multiple of the first is exact."""
+"""1/ln 2, and ln 2 in two parts: small multiples of the first part are exact."""
 E2, E3, E4, E5, E6, E7, E8, E9, E10, E11, E12 = (1.0 / math.factorial(n) for n in range(2, 13))
-"""Of the exponential series: enough for 1e-16 up to ln(2)/2."""
+"""Coefficients of the exponential series: enough for 1e-16 up to ln(2)/2."""
 C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = (
     (-1.0) ** n / math.factorial(2 * n) for n in range(1, 12)
 )
-"""Of the cosine: enough for 1e-16 up to pi/2."""
+"""Coefficients of the cosine: enough for 1e-16 up to pi/2."""
 PI_LOW = 1.2246467991473532e-16
-"""What pi is beyond the double nearest to it."""
+"""pi minus the double nearest to it."""
 BRINK = math.sqrt(2.0) - 1.0
-"""From here on half of 1 + e is nearer to 1 than 1 + e is."""
+"""For larger e, (1 + e)/2 is nearer to 1 than 1 + e is."""
 LN2 = math.log(2.0)
 
 
 @inline_exact
-def power_of_e(x: Any) -> Any:
-    """e^x, for x between -700 and 700: 2^k e^r with a whole k and r below ln(2)/2 in magnitude."""
+def exp(x: Any) -> Any:
+    """Return e^x = 2^k e^r for -700 <= x <= 700, with an integer k and |r| <= ln(2)/2."""
     shifted = x * PER_LN2 + WHOLE
     k = shifted - WHOLE
     r = x - k * LN2_HIGH - k * LN2_LOW
@@ -50,7 +50,7 @@ def power_of_e(x: Any) -> Any:
 
 @inline_exact
 def cosine(x: float) -> float:
-    """cos x, for x of some hundreds at the most: that of x - k pi, turned where k is odd."""
+    """Return cos x = (-1)^k cos(x - k pi), for x of some hundreds at most."""
     shifted = x * (1.0 / math.pi) + WHOLE
     k = shifted - WHOLE
     r = x - k * math.pi - k * PI_LOW
@@ -61,12 +61,13 @@ def cosine(x: float) -> float:
 
 
 @inline_exact
-def log_loss(right: Any) -> Any:
-    """ln(1 + e^-s): with e = e^-|s|, ln(1 + e) is 2 artanh(e/(2 + e)), or ln 2 and that of half
-    of 1 + e.
+def log_loss(margin: Any) -> Any:
+    """Return ln(1 + e^-s), s = ``margin``.
+
+    With e = e^-|s|, ln(1 + e) = 2 artanh(e/(2 + e)), or ln 2 + ln((1 + e)/2) for e > BRINK.
     """
-    wrong = 0.0 - right
-    e = power_of_e(select(right, 0.0, wrong, right))
+    wrong = 0.0 - margin
+    e = exp(select(margin, 0.0, wrong, margin))
     z = select(e, BRINK, e - 1.0, e) / select(e, BRINK, e + 3.0, e + 2.0)
     q = z * z
     s = 1.0 / 11.0 + q * (
@@ -78,50 +79,50 @@ def log_loss(right: Any) -> Any:
 
 @inline_exact
 def within(number: Any, most: float) -> Any:
-    """A number, cut at ``most`` in magnitude."""
+    """Return a number clipped to the magnitude ``most``."""
     low = select(-most, number, -most, number)
     return select(low, most, most, low)
 
 
 @unrolled_loop
-def put_powers(exponents: Vector, answer: Vector) -> None:
-    """e^-x of each."""
+def exp_all(exponents: Vector, answer: Vector) -> None:
+    """Write e^-x of each number."""
     for i in range(len(exponents)):
-        answer[i] = power_of_e(-exponents[i])
+        answer[i] = exp(-exponents[i])
 
 
 @unrolled_loop
-def put_cosines(angles: Vector, answer: Vector) -> None:
-    """cos of each."""
+def cos_all(angles: Vector, answer: Vector) -> None:
+    """Write the cosine of each number."""
     for i in range(len(angles)):
         answer[i] = cosine(angles[i])
 
 
 @inline_exact
 def add_log_losses(
-    behind: Vector, forecasts: Vector, sign: float, most: float, fade: float, rate: float
+    lag_behind: Vector, forecasts: Vector, sign: float, most: float, decay: float, rate: float
 ) -> None:
-    """``fade`` of each, and ``rate`` of the log loss of a forecast, in log-odds that are cut at
-    ``most``.
+    """lag_behind_i = decay lag_behind_i + rate ln(1 + e^-s_i), s_i = sign forecast_i, clipped.
 
-    Four at a time, of which the last begin four before the end: some are worked out twice, to the
-    same result, none alone.
+    Four at a time. The last four overlap with those before them, so that none is computed alone.
     """
-    end = len(behind) - LANES
+    end = len(lag_behind) - LANES
     if end >= 0:
-        before = load_at(behind, end)  # as they are before any of them is reached
+        before = load_at(lag_behind, end)  # as they are before any of them is reached
         for i in range(0, end, LANES):
             store_at(
-                behind,
+                lag_behind,
                 i,
-                fade * load_at(behind, i)
+                decay * load_at(lag_behind, i)
                 + rate * log_loss(within(sign * load_at(forecasts, i), most)),
             )
         store_at(
-            behind,
+            lag_behind,
             end,
-            fade * before + rate * log_loss(within(sign * load_at(forecasts, end), most)),
+            decay * before + rate * log_loss(within(sign * load_at(forecasts, end), most)),
         )
     else:
-        for i in range(len(behind)):
-            behind[i] = fade * behind[i] + rate * log_loss(within(sign * forecasts[i], most))
+        for i in range(len(lag_behind)):
+            lag_behind[i] = decay * lag_behind[i] + rate * log_loss(
+                within(sign * forecasts[i], most)
+            )

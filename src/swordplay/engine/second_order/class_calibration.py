@@ -1,141 +1,157 @@
-r"""Probabilities of many classes, calibrated.
+r"""Calibrated probabilities of three or more classes.
 
-One model a class, divided by their sum, is too little (or too) confident, and ignores the last
-label. From its logarithms :math:`l_k` experts make :math:`q_k \propto \exp(\tau l_k + c\,[k \text{
-is the last label}])` and learn :math:`\tau`, or both, by Newton's method with forgetting. They and
-the uncalibrated probabilities are mixed by their recent losses.
+The logistic of one score per class, divided by the sum, is too confident (or not enough), and
+ignores the last label. From the logarithms :math:`l_k` of these probabilities two more forecasts
+:math:`q_k \propto \exp(\tau l_k + c\,[k \text{ is the last label}])` are made, one with c = 0. They
+learn :math:`\tau`, and :math:`\tau` and c, by Newton steps with forgetting. Both and the
+uncalibrated probabilities are mixed by their recent losses.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from swordplay.compile import inline_exact, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order import mixing
 
-LAST, BEHIND, SHARP, STAY, NUMBERS = 0, 1, 4, 6, 11
-"""Places: the last label (-1 before any), how far behind three are, tau and its curvature, tau,
-c and their curvatures.
-"""
-EXPERTS = 3
+
+class _Place(NamedTuple):
+    last_label: int = 0  # -1 before any
+    lag_behind: int = 1  # of the three forecasts (see ``mixing``)
+    tau: int = 4  # of the forecast without c
+    tau_curvature: int = 5
+    stay_tau: int = 6  # of the forecast with c
+    stay: int = 7  # c
+    stay_tau_curvature: int = 8  # Hessian in (tau, c)
+    stay_mixed_curvature: int = 9
+    stay_curvature: int = 10
+
+
+PLACE = _Place()
+"""Places in the array ``numbers``."""
+NUMBERS = 11
+FORECASTS = 3
 MEMORY = 2000.0
-"""Rounds that are remembered."""
+"""Rounds that curvatures are remembered for."""
 RIDGE = 10.0
-"""What is known in the beginning, in rounds: that tau is 1 and c is 0. It is never forgotten."""
-LEAST = -20.0
-"""Logarithms of probabilities below this count as this."""
-SHARPEST, SURE = 8.0, 10.0
-"""tau lies between 1/SHARPEST and SHARPEST, c between -SURE and SURE."""
-LONGEST = 0.5
-"""No step moves tau or c farther."""
+"""Weight, in rounds, of tau = 1 and c = 0, which is never forgotten."""
+MIN_LOG = -20.0
+"""Logarithms of probabilities are clipped here."""
+MAX_TAU, MAX_STAY = 8.0, 10.0
+"""tau lies between 1/MAX_TAU and MAX_TAU, c between -MAX_STAY and MAX_STAY."""
+MAX_STEP = 0.5
+"""Largest step of tau or c."""
 PRIOR = 0.5
-"""Weight of the probabilities as they are in the beginning."""
+"""Initial weight of the uncalibrated probabilities."""
 
 
 @inline_exact
-def put_logs(scores: Vector, logs: Vector) -> None:
-    """Logarithms of the logistic of each score divided by their sum."""
-    most = -math.inf
+def log_probabilities(scores: Vector, log_p: Vector) -> None:
+    """Write log(s_k / sum(s)) of the logistic s_k of each score."""
+    largest = -math.inf
     for k in range(len(scores)):
-        logs[k] = min(scores[k], 0.0) - math.log1p(math.exp(-abs(scores[k])))
-        most = max(most, logs[k])
+        log_p[k] = min(scores[k], 0.0) - math.log1p(math.exp(-abs(scores[k])))
+        largest = max(largest, log_p[k])
     total = 0.0
     for k in range(len(scores)):
-        logs[k] -= most
-        total += math.exp(logs[k])
+        log_p[k] -= largest
+        total += math.exp(log_p[k])
     for k in range(len(scores)):
-        logs[k] = max(logs[k] - math.log(total), LEAST)
+        log_p[k] = max(log_p[k] - math.log(total), MIN_LOG)
 
 
 @inline_exact
-def put_chances(logs: Vector, last: int, sharp: float, stay: float, chances: Vector) -> None:
-    """q of every class."""
-    most = -math.inf
-    for k in range(len(logs)):
-        chances[k] = sharp * logs[k] + (stay if k == last else 0.0)
-        most = max(most, chances[k])
+def tempered_softmax(log_p: Vector, last: int, tau: float, stay: float, q: Vector) -> None:
+    """Write q of every class."""
+    largest = -math.inf
+    for k in range(len(log_p)):
+        q[k] = tau * log_p[k] + (stay if k == last else 0.0)
+        largest = max(largest, q[k])
     total = 0.0
-    for k in range(len(logs)):
-        chances[k] = math.exp(chances[k] - most)
-        total += chances[k]
-    for k in range(len(logs)):
-        chances[k] /= total
+    for k in range(len(log_p)):
+        q[k] = math.exp(q[k] - largest)
+        total += q[k]
+    for k in range(len(log_p)):
+        q[k] /= total
 
 
 @inline_exact
-def say(
+def mix_probabilities(
     numbers: Vector,
     scores: Vector,
     last: int,
-    logs: Vector,
-    chances: Matrix,
+    log_p: Vector,
+    q: Matrix,
     weights: Vector,
     answer: Vector,
 ) -> None:
-    """What the three say of a row, in ``chances``, and their mixture.
+    """Write the three forecasts of a row into ``q``, and their mixture.
 
     Without a last label the third one is left out.
     """
-    put_logs(scores, logs)
-    put_chances(logs, -1, 1.0, 0.0, chances[0])
-    put_chances(logs, -1, numbers[SHARP], 0.0, chances[1])
-    put_chances(logs, last, numbers[STAY], numbers[STAY + 1], chances[2])
-    asked = EXPERTS if last >= 0 else EXPERTS - 1
-    mixing.weigh(numbers[BEHIND : BEHIND + asked], PRIOR, weights)
+    log_probabilities(scores, log_p)
+    tempered_softmax(log_p, -1, 1.0, 0.0, q[0])
+    tempered_softmax(log_p, -1, numbers[PLACE.tau], 0.0, q[1])
+    tempered_softmax(log_p, last, numbers[PLACE.stay_tau], numbers[PLACE.stay], q[2])
+    count = FORECASTS if last >= 0 else FORECASTS - 1
+    mixing.write_weights(numbers[PLACE.lag_behind : PLACE.lag_behind + count], PRIOR, weights)
     for k in range(len(scores)):
         answer[k] = 0.0
-        for i in range(asked):
-            answer[k] += weights[i] * chances[i, k]
+        for i in range(count):
+            answer[k] += weights[i] * q[i, k]
 
 
 @inline_exact
-def learn(
-    numbers: Vector, label: int, last: int, weight: float, logs: Vector, chances: Matrix
-) -> None:
-    """Judge the three, and let two of them take a Newton step."""
-    behind, fade = numbers[BEHIND : BEHIND + EXPERTS], 1.0 - 1.0 / MEMORY
-    for i in range(EXPERTS):
-        loss = -math.log(max(chances[i, label], math.exp(LEAST)))
-        behind[i] = (1.0 - 1.0 / mixing.MEMORY) * behind[i] + mixing.LABEL_RATE * weight * loss
-    mixing.catch_up(behind)
-    first = second = third = square = mixed = 0.0
-    for k in range(len(logs)):
-        first += chances[1, k] * logs[k]
-        second += chances[1, k] * logs[k] * logs[k]
-        third += chances[2, k] * logs[k]
-        square += chances[2, k] * logs[k] * logs[k]
-    numbers[SHARP + 1] = (
-        fade * numbers[SHARP + 1] + (1.0 - fade) * RIDGE + weight * (second - first * first)
+def learn(numbers: Vector, label: int, last: int, weight: float, log_p: Vector, q: Matrix) -> None:
+    """Score the three forecasts, and let two of them take a Newton step."""
+    lag_behind = numbers[PLACE.lag_behind : PLACE.lag_behind + FORECASTS]
+    decay = 1.0 - 1.0 / MEMORY
+    for i in range(FORECASTS):
+        loss = -math.log(max(q[i, label], math.exp(MIN_LOG)))
+        past = (1.0 - 1.0 / mixing.MEMORY) * lag_behind[i]
+        lag_behind[i] = past + mixing.LABEL_RATE * weight * loss
+    mixing.recenter(lag_behind)
+    # Means and mean squares of the logarithms under the second and the third forecast.
+    mean = square = stay_mean = stay_square = 0.0
+    for k in range(len(log_p)):
+        mean += q[1, k] * log_p[k]
+        square += q[1, k] * log_p[k] * log_p[k]
+        stay_mean += q[2, k] * log_p[k]
+        stay_square += q[2, k] * log_p[k] * log_p[k]
+    curvature = PLACE.tau_curvature
+    numbers[curvature] = (
+        decay * numbers[curvature] + (1.0 - decay) * RIDGE + weight * (square - mean * mean)
     )
-    step = weight * (first - logs[label]) / numbers[SHARP + 1]
-    numbers[SHARP] = between(
-        numbers[SHARP] - between(step, LONGEST, -LONGEST), SHARPEST, 1.0 / SHARPEST
-    )
+    step = weight * (mean - log_p[label]) / numbers[curvature]
+    tau = numbers[PLACE.tau] - clip(step, -MAX_STEP, MAX_STEP)
+    numbers[PLACE.tau] = clip(tau, 1.0 / MAX_TAU, MAX_TAU)
     if last < 0:
         return
-    stays = chances[2, last]
-    mixed = stays * (logs[last] - third)
-    a, b, d = STAY + 2, STAY + 3, STAY + 4
-    numbers[a] = fade * numbers[a] + (1.0 - fade) * RIDGE + weight * (square - third * third)
-    numbers[b] = fade * numbers[b] + weight * mixed
-    numbers[d] = fade * numbers[d] + (1.0 - fade) * RIDGE + weight * stays * (1.0 - stays)
-    g, h = weight * (third - logs[label]), weight * (stays - (1.0 if label == last else 0.0))
-    whole = numbers[a] * numbers[d] - numbers[b] * numbers[b]
-    sharper, stayer = (
-        (numbers[d] * g - numbers[b] * h) / whole,
-        (numbers[a] * h - numbers[b] * g) / whole,
-    )
-    numbers[STAY] = between(
-        numbers[STAY] - between(sharper, LONGEST, -LONGEST), SHARPEST, 1.0 / SHARPEST
-    )
-    numbers[STAY + 1] = between(numbers[STAY + 1] - between(stayer, LONGEST, -LONGEST), SURE, -SURE)
+    # (tau, c) -= H^-1 g, with g the gradient of this loss and H = [[a, b], [b, d]].
+    stay_q = q[2, last]
+    mixed = stay_q * (log_p[last] - stay_mean)
+    a, b, d = PLACE.stay_tau_curvature, PLACE.stay_mixed_curvature, PLACE.stay_curvature
+    variance = stay_square - stay_mean * stay_mean
+    numbers[a] = decay * numbers[a] + (1.0 - decay) * RIDGE + weight * variance
+    numbers[b] = decay * numbers[b] + weight * mixed
+    numbers[d] = decay * numbers[d] + (1.0 - decay) * RIDGE + weight * stay_q * (1.0 - stay_q)
+    tau_slope = weight * (stay_mean - log_p[label])
+    stay_slope = weight * (stay_q - (1.0 if label == last else 0.0))
+    determinant = numbers[a] * numbers[d] - numbers[b] * numbers[b]
+    tau_step = (numbers[d] * tau_slope - numbers[b] * stay_slope) / determinant
+    stay_step = (numbers[a] * stay_slope - numbers[b] * tau_slope) / determinant
+    tau = numbers[PLACE.stay_tau] - clip(tau_step, -MAX_STEP, MAX_STEP)
+    numbers[PLACE.stay_tau] = clip(tau, 1.0 / MAX_TAU, MAX_TAU)
+    stay = numbers[PLACE.stay] - clip(stay_step, -MAX_STEP, MAX_STEP)
+    numbers[PLACE.stay] = clip(stay, -MAX_STAY, MAX_STAY)
 
 
 @inline_exact
-def between(value: float, most: float, least: float) -> float:
-    """A number that lies in a range."""
-    return float(min(max(value, least), most))
+def clip(value: float, low: float, high: float) -> float:
+    """Return a number clipped to a range."""
+    return float(min(max(value, low), high))
 
 
 @kernel
@@ -143,39 +159,36 @@ def learn_rows(
     scores: Matrix,
     labels: Vector,
     weights: Vector,
-    asked: Matrix,
+    notes: Matrix,
     numbers: Vector,
     scratch: Matrix,
     answer: Matrix,
 ) -> None:
-    """Probabilities of rows, each made before its own label is learned.
+    """Write probabilities of rows, each made before its own label is learned.
 
-    ``asked`` holds the last labels that were known when rows were asked, shape ``(T, 2)``, behind a
-    1; ``scratch`` has shape ``(5, max(K, 3))``.
+    ``notes``, shape ``(T, 2)``, holds of each late row a 1 and the last label when it was
+    predicted; it may have no rows. ``scratch`` has shape ``(5, max(K, 3))``.
     """
     K = scores.shape[1]
+    log_p, q, mixture_weights = scratch[0, :K], scratch[1:4, :K], scratch[4]
     for t in range(len(labels)):
-        label, last = int(labels[t]), int(numbers[LAST])
-        if len(asked) > 0 and asked[t, 0] == 1.0:
-            last = int(asked[t, 1])
-        say(numbers, scores[t], last, scratch[0, :K], scratch[1:4, :K], scratch[4], answer[t])
-        learn(
-            numbers,
-            label,
-            last,
-            weights[t] if len(weights) > 0 else 1.0,
-            scratch[0, :K],
-            scratch[1:4, :K],
-        )
-        numbers[LAST] = label
+        label, last = int(labels[t]), int(numbers[PLACE.last_label])
+        if len(notes) > 0 and notes[t, 0] == 1.0:
+            last = int(notes[t, 1])
+        mix_probabilities(numbers, scores[t], last, log_p, q, mixture_weights, answer[t])
+        weight = weights[t] if len(weights) > 0 else 1.0
+        learn(numbers, label, last, weight, log_p, q)
+        numbers[PLACE.last_label] = label
 
 
 @kernel
 def predict_rows(
     scores: Matrix, following: int, numbers: Vector, scratch: Matrix, answer: Matrix
 ) -> None:
-    """The same of rows that are not learned; so many of them follow the last one learned."""
+    """Write probabilities of rows, of which ``following`` follow the last one learned."""
     K = scores.shape[1]
     for t in range(len(scores)):
-        last = int(numbers[LAST]) if t < following else -1
-        say(numbers, scores[t], last, scratch[0, :K], scratch[1:4, :K], scratch[4], answer[t])
+        last = int(numbers[PLACE.last_label]) if t < following else -1
+        mix_probabilities(
+            numbers, scores[t], last, scratch[0, :K], scratch[1:4, :K], scratch[4], answer[t]
+        )

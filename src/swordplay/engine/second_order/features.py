@@ -21,201 +21,187 @@ import numpy as np
 from swordplay.compile import inline_exact
 from swordplay.compile.simd4 import broadcast, store_row
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.second_order.approximations import put_cosines
+from swordplay.engine.second_order.approximations import cos_all
 from swordplay.engine.second_order.layout import (
-    CENTER,
+    COLUMN,
     COLUMN_ROWS,
-    COUNT,
-    FIRST,
-    KNOWN,
-    SHAPE,
-    SPREAD,
-    STRAIGHT,
+    COUNTER,
+    FEATURE_NUMBERS,
+    UNCURVED,
     WARM_UP,
-    Book,
+    LayerState,
 )
 
-FEWEST_AWAY = 3
-"""Values away from the centre by which a spread is measured: of three, one may be an outlier."""
-TO_SPREAD = 2.0
-"""The spread in lower medians of eight distances.
-
-Roughly, as it only tells how much the ridge weighs.
-"""
-SMALLEST_SPREAD = 1e-9
+MIN_DIFFERING = 3
+"""Values that differ from the centre, at least, for a spread: of three, one may be an outlier."""
+MEDIAN_TO_SPREAD = 2.0
+"""The spread in lower medians of eight distances, roughly: it only scales the ridge."""
+MIN_RELATIVE_SPREAD = 1e-9
 """Spreads below this share of the centre are rounding."""
-LEAST_SPREAD = 1e-80
-"""Of any column: the largest values that there may be, 1e60, have squares in units of it that
-are still numbers.
-"""
+MIN_SPREAD = 1e-80
+"""Smallest spread: the largest values, 1e60, in units of it still have finite squares."""
 
 
 @inline_exact
-def follow_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
-    """Count a value of a column whose scaling is not fixed.
+def update_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
+    """Count a value of a column, and fix its scaling once enough values are known that differ.
 
-    Fix it once enough are known that differ.
-
-    The first values are kept in order. Where they are not enough, since most are the same, a new
-    one that differs takes the place of a usual one. Centre and spread are medians, so that an
-    outlier does no harm.
+    The first values are kept in order. If most of them are equal, a new value that differs replaces
+    one of these. Centre and spread are medians, so that an outlier does no harm. A column begins
+    with its first value other than 0: one that joins late has the past of a column of zeros.
     """
-    if columns[SPREAD, j] > 0.0 or value != value or (columns[COUNT, j] == 0.0 and value == 0.0):
-        # a column begins with its first value that is not 0: one that joins late has the past of
-        # one of zeros
+    is_fixed = columns[COLUMN.spread, j] > 0.0
+    if is_fixed or value != value or (columns[COLUMN.counted, j] == 0.0 and value == 0.0):
         return
-    count = int(columns[COUNT, j])
+    count = int(columns[COLUMN.counted, j])
     if count == WARM_UP:
-        usual = columns[FIRST + WARM_UP // 2, j]
-        if value == usual:
+        common = columns[COLUMN.first_value + WARM_UP // 2, j]
+        if value == common:
             return
-        count -= 1  # the last of the usual ones makes room
-        place = FIRST + WARM_UP // 2
-        while place < COLUMN_ROWS - 1 and columns[place + 1, j] == usual:
+        count -= 1  # the last of the common ones is removed
+        place = COLUMN.first_value + WARM_UP // 2
+        while place < COLUMN_ROWS - 1 and columns[place + 1, j] == common:
             place += 1
         while place < COLUMN_ROWS - 1:
             columns[place, j] = columns[place + 1, j]
             place += 1
-    place = FIRST + count
-    while place > FIRST and columns[place - 1, j] > value:
+    place = COLUMN.first_value + count
+    while place > COLUMN.first_value and columns[place - 1, j] > value:
         columns[place, j] = columns[place - 1, j]
         place -= 1
     columns[place, j] = value
-    columns[COUNT, j] = count + 1.0
+    columns[COLUMN.counted, j] = count + 1.0
     if count + 1 == WARM_UP:
         fix_column(columns, j, intercept)
 
 
 @inline_exact
 def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
-    """Centre and spread of a column from its first values.
-
-    The lower median of the distances of those that are away.
-    """
-    center = columns[FIRST + WARM_UP // 2, j] if intercept else 0.0
-    away = 0
-    for i in range(FIRST, COLUMN_ROWS):
-        away += 1 if columns[i, j] != center else 0
-    if away < FEWEST_AWAY:
+    """Fix the centre, the median, and the spread: lower median of distances that are not 0."""
+    center = columns[COLUMN.first_value + WARM_UP // 2, j] if intercept else 0.0
+    differing = 0
+    for i in range(COLUMN.first_value, COLUMN_ROWS):
+        differing += 1 if columns[i, j] != center else 0
+    if differing < MIN_DIFFERING:
         return
-    # The (away + 1) // 2 nearest of them, one after the other: eight values are few.
+    # The (differing + 1) // 2 nearest of them, one after the other: eight values are few.
     spread = 0.0
-    for _ in range((away + 1) // 2):
+    for _ in range((differing + 1) // 2):
         nearest = math.inf
-        for i in range(FIRST, COLUMN_ROWS):
-            far = abs(columns[i, j] - center)
-            if spread < far < nearest:
-                nearest = far
+        for i in range(COLUMN.first_value, COLUMN_ROWS):
+            distance = abs(columns[i, j] - center)
+            if spread < distance < nearest:
+                nearest = distance
         if nearest == math.inf:
             break
         spread = nearest
-    if spread > SMALLEST_SPREAD * abs(center) and TO_SPREAD * spread >= LEAST_SPREAD:
-        columns[CENTER, j] = center
-        columns[SPREAD, j] = TO_SPREAD * spread
+    if spread > MIN_RELATIVE_SPREAD * abs(center) and MEDIAN_TO_SPREAD * spread >= MIN_SPREAD:
+        columns[COLUMN.center, j] = center
+        columns[COLUMN.spread, j] = MEDIAN_TO_SPREAD * spread
 
 
-FARTHEST = 4.0
-"""Scaled entries beyond this are cut: a curve says nothing of what lies so far out."""
-EARLY = 500.0
-"""Rounds in which all are asked."""
-LEAD = 0.1
-"""How far ahead of all without curves one with curves has to be for these to be asked in every
-round afterwards, where targets
-are numbers: it takes a five-hundredth of the squared error over the rounds that are remembered."""
-ASLEEP = 7.0
-"""How far behind all with curves have to be to be asked seldom where targets are labels: their
-weight is below a thousandth.
+MAX_ENTRY = 4.0
+"""Scaled entries are clipped here: a curve predicts nothing about values so far out."""
+EARLY_ROUNDS = 500.0
+"""Rounds in which all experts with curves are evaluated and learn."""
+MIN_ADVANTAGE = 0.1
+"""After them, where targets are numbers, experts with curves are evaluated in every round only if
+one is ahead of all others by this much: 1/500 less squared error over the rounds remembered.
 """
-SELDOM = 8.0
-"""Rounds from one time to the next else."""
-PACE, PACE_OF_LABELS = 4, 2
-"""Rounds from one in which those who correct learn to the next, once the early ones are over and
-curves are asked in every
-round. Labels tell less than numbers, so fewer of them are left out."""
-QUICK, QUICKER = 1.5, 3.0
-"""How fast waves run along a column, in spreads; every other one is a quicker one."""
+MAX_LABEL_LAG = 7.0
+"""The same where targets are labels: all with curves are behind by more. Their weight is below a
+thousandth then.
+"""
+CHECK_EVERY = 8.0
+"""Rounds between two evaluations else."""
+LEARN_EVERY, LEARN_LABELS_EVERY = 4, 2
+"""Rounds from one that the correcting experts learn to the next, after the early rounds, where
+curves are evaluated in every round. A label tells less than a number, so fewer are left out.
+"""
+FREQUENCY, HIGH_FREQUENCY = 1.5, 3.0
+"""Standard deviations of the frequencies of waves, per spread, in turn."""
 SEED = 20
-ROOT2 = math.sqrt(2.0)
-"""Times a cosine: a wave has a mean square of 1."""
+SQRT2 = math.sqrt(2.0)
+"""Factor of a cosine: a wave has a mean square of 1."""
 
 
 @inline_exact
-def near(rows: Matrix, place: float, first: int) -> float:
-    """A scaled column of a row, cut."""
-    return float(min(max(rows[first + int(place), 0], -FARTHEST), FARTHEST))
+def clipped_entry(rows: Matrix, column: float, first: int) -> float:
+    """Return a scaled column of a row, clipped."""
+    return float(min(max(rows[first + int(column), 0], -MAX_ENTRY), MAX_ENTRY))
 
 
 @inline_exact
-def put_bends(rows: Matrix, first: int, shapes: Matrix, angles: Vector, bent: Matrix) -> None:
-    """Write one, and every curve at a row whose scaled columns begin at a place of ``rows``.
+def write_features(
+    rows: Matrix, first: int, features: Matrix, angles: Vector, feature_rows: Matrix
+) -> None:
+    """Write one, and every curve of a row whose scaled columns begin at ``rows[first]``.
 
     ``angles`` is scratch.
     """
-    count, kinks = len(shapes), 0
-    store_row(bent, 0, broadcast(1.0))
-    while kinks < count and shapes[kinks, 2] == 0.0:
-        store_row(bent, 1 + kinks, broadcast(abs(near(rows, shapes[kinks, 0], first))))
+    count, kinks = len(features), 0
+    store_row(feature_rows, 0, broadcast(1.0))
+    while kinks < count and features[kinks, 2] == 0.0:  # |z_a|
+        size = abs(clipped_entry(rows, features[kinks, 0], first))
+        store_row(feature_rows, 1 + kinks, broadcast(size))
         kinks += 1
     for k in range(kinks, count):
-        one, other = near(rows, shapes[k, 0], first), near(rows, shapes[k, 1], first)
-        angles[k] = shapes[k, 2] * one + shapes[k, 3] * other + shapes[k, 4]
+        one = clipped_entry(rows, features[k, 0], first)
+        other = clipped_entry(rows, features[k, 1], first)
+        angles[k] = features[k, 2] * one + features[k, 3] * other + features[k, 4]
     waves = angles[count : 2 * count]
-    put_cosines(angles[kinks:count], waves[kinks:])
+    cos_all(angles[kinks:count], waves[kinks:])
     for k in range(kinks, count):
-        store_row(
-            bent,
-            1 + k,
-            broadcast(
-                ROOT2 * waves[k] if shapes[k, 2] != 0.0 else abs(near(rows, shapes[k, 0], first))
-            ),
-        )
+        size = abs(clipped_entry(rows, features[k, 0], first))
+        value = SQRT2 * waves[k] if features[k, 2] != 0.0 else size
+        store_row(feature_rows, 1 + k, broadcast(value))
 
 
 @inline_exact
-def count_asked(book: Book, logistic: bool) -> int:
-    """How many forecasts of the top are asked in this round: all, or those without curves where
-    these are asleep.
+def active_corrected(state: LayerState, is_logistic: bool) -> int:
+    """Return how many corrected forecasts are evaluated in this round.
+
+    It is all of them, or those without curves in rounds in which curves are left out.
     """
-    everybody, active = len(book.top_behind), book.known[KNOWN.active]
-    if everybody == STRAIGHT or active < EARLY or active % SELDOM == 0.0:
-        return everybody
-    # In plain loops, as Python asks it, too.
-    straight, bending = book.top_behind[0], book.top_behind[STRAIGHT]
-    for k in range(everybody):
-        if k < STRAIGHT:
-            straight = min(straight, book.top_behind[k])
+    count, active = len(state.corrected_lag_behind), state.counters[COUNTER.active]
+    if count == UNCURVED or active < EARLY_ROUNDS or active % CHECK_EVERY == 0.0:
+        return count
+    # In plain loops, as Python calls this function, too.
+    uncurved, curved = state.corrected_lag_behind[0], state.corrected_lag_behind[UNCURVED]
+    for k in range(count):
+        if k < UNCURVED:
+            uncurved = min(uncurved, state.corrected_lag_behind[k])
         else:
-            bending = min(bending, book.top_behind[k])
-    return everybody if bending < straight + (ASLEEP if logistic else -LEAD) else STRAIGHT
+            curved = min(curved, state.corrected_lag_behind[k])
+    limit = MAX_LABEL_LAG if is_logistic else -MIN_ADVANTAGE
+    return count if curved < uncurved + limit else UNCURVED
 
 
 @inline_exact
-def rests(book: Book, count: int) -> bool:
-    """Whether nobody who corrects learns in this round, in which so many of the top are asked.
-
-    So it is between two rounds of a pace, once the early ones are over, where curves are asked in
-    every round.
-    """
-    active = book.known[KNOWN.active]
-    return count > STRAIGHT and active >= EARLY and active % book.known[KNOWN.pace] != 0.0
+def skips_learning(state: LayerState, count: int) -> bool:
+    """Return whether no correcting expert learns this round, with ``count`` forecasts evaluated."""
+    active = state.counters[COUNTER.active]
+    is_between = active >= EARLY_ROUNDS and active % state.counters[COUNTER.learn_every] != 0.0
+    return count > UNCURVED and is_between
 
 
 @functools.cache  # a table of many keys makes a model for each of them
-def drawn(dim: int, count: int) -> Any:
-    """Shapes of curves of so many columns: half of them, or one a column, are kinks, the others
-    waves of two columns.
+def draw_features(dim: int, count: int) -> Any:
+    """Draw the parameters of curves of ``dim`` columns.
+
+    Half of them, or one for each column, are kinks |z_a|; the others are waves of two columns.
     """
     rng = np.random.default_rng((SEED, dim, count))
-    shapes = np.zeros((count, SHAPE))
+    features = np.zeros((count, FEATURE_NUMBERS))
     kinks = min(dim, count // 2)
-    shapes[:kinks, 0] = rng.permutation(dim)[:kinks]
+    features[:kinks, 0] = rng.permutation(dim)[:kinks]
     for k in range(kinks, count):
         some = rng.permutation(dim)[:2]
-        speed = (QUICK, QUICKER)[k % 2] / math.sqrt(len(some))
-        shapes[k, : len(some)], shapes[k, 2 : 2 + len(some)] = (
+        speed = (FREQUENCY, HIGH_FREQUENCY)[k % 2] / math.sqrt(len(some))
+        features[k, : len(some)], features[k, 2 : 2 + len(some)] = (
             some,
             speed * rng.normal(size=len(some)),
         )
-        shapes[k, 4] = rng.uniform(0.0, 2.0 * math.pi)
-    shapes.flags.writeable = False
-    return shapes
+        features[k, 4] = rng.uniform(0.0, 2.0 * math.pi)
+    features.flags.writeable = False
+    return features

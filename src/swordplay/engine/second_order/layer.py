@@ -1,6 +1,6 @@
-"""A row's way through the second-order layer: scaled, forecast, mixed, corrected, judged, learned.
+"""Kernels of the second-order layer: a row is scaled, forecast, mixed, corrected and learned.
 
-Rows that are not learned, or not yet, are only forecast; what their later learning needs is noted.
+Rows that are not learned, or not yet, are only forecast; what learning them later needs is noted.
 """
 
 from __future__ import annotations
@@ -12,431 +12,514 @@ from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
 from swordplay.compile.simd4 import extract, pack, select
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order import mixing, newton
-from swordplay.engine.second_order.approximations import log_loss, power_of_e, within
-from swordplay.engine.second_order.features import count_asked, follow_column, put_bends, rests
+from swordplay.engine.second_order.approximations import exp, log_loss, within
+from swordplay.engine.second_order.features import (
+    active_corrected,
+    skips_learning,
+    update_column,
+    write_features,
+)
 from swordplay.engine.second_order.layout import (
-    CENTER,
-    KNOWN,
+    COLUMN,
+    COUNTER,
     SETTING,
-    SPREAD,
-    STRAIGHT,
-    Book,
-    Desk,
-    book_of,
+    UNCURVED,
+    LayerArrays,
+    LayerScratch,
+    LayerState,
     count_forecasts,
-    desk_of,
+    scratch_of,
+    state_of,
 )
 from swordplay.engine.second_order.newton import LANES, LEVERAGE, SCORE
 
-SUREST = 8.0
-"""Log-odds of a second-order expert at the most in magnitude."""
-DOUBT = math.pi / 8.0
-"""Log-odds z of variance s are told as z/sqrt(1 + DOUBT s): what is left of them when all
-coefficients that fit are asked
-(MacKay 1992)."""
-RAREST = 0.01
-"""Share of labels that stay, or change, at the least."""
+MAX_EXPERT_LOG_ODDS = 8.0
+"""Log-odds of a second-order expert are clipped at this magnitude."""
+MODERATION = math.pi / 8.0
+"""Log-odds z of variance s become z / sqrt(1 + MODERATION s): the average over all coefficients
+that agree with the data (MacKay 1992).
+"""
+MIN_STAY_SHARE = 0.01
+"""Share of labels that equal, or differ from, the one before, at least."""
+STAY_MEMORY = 200.0
+"""Labels over which this share is a discounted mean."""
+MAX_LOG_ODDS = 700.0
+"""Beyond these log-odds the log loss is 0 or a straight line, as far as doubles can tell."""
+MIN_SQUARED_ERROR = 1e-300
+"""No smaller squared error is a divisor."""
+STEADIEST = 2
+"""Position of the forecast without lags that has the longer memory.
+
+Its last error is a column of the experts with lags: residuals of a regression are seldom
+independent from row to row.
+"""
+WITHOUT_LAGS = 3
+"""Number of forecasts without lags if experts compete: first order, and two experts."""
+PRIOR, CORRECTED_PRIOR = 0.3, 0.5
+"""Initial weights of the first-order forecast among all, and of the plain mixture among the
+corrected ones.
+"""
 
 
-class Setting(NamedTuple):
-    """What a layer is, as whole numbers and truths."""
+class LayerSettings(NamedTuple):
+    """Settings of a layer as numbers and truth values."""
 
-    logistic: bool
+    is_logistic: bool
     intercept: bool
-    compete: bool
+    competes: bool
     lags: int
     width: int
     corrections: int
-    bends: int
+    curves: int
 
 
 @inline
-def setting_of(setting: Vector) -> Setting:
-    """The setting as it is used."""
-    return Setting(
-        setting[SETTING.logistic] == 1.0,
-        setting[SETTING.intercept] == 1.0,
-        setting[SETTING.compete] == 1.0,
-        int(setting[SETTING.lags]),
-        int(setting[SETTING.width]),
-        int(setting[SETTING.corrections]),
-        int(setting[SETTING.bends]),
+def settings_of(settings: Vector) -> LayerSettings:
+    """Return the settings of a layer."""
+    return LayerSettings(
+        settings[SETTING.is_logistic] == 1.0,
+        settings[SETTING.intercept] == 1.0,
+        settings[SETTING.competes] == 1.0,
+        int(settings[SETTING.lags]),
+        int(settings[SETTING.width]),
+        int(settings[SETTING.corrections]),
+        int(settings[SETTING.curves]),
     )
 
 
 @inline_exact
-def put_row(me: Setting, book: Book, raw: Vector, middles: Vector, rows: Matrix) -> None:
-    """Write the scaled row for every lane: one, lags, columns.
+def write_row(
+    layer: LayerSettings, state: LayerState, raw: Vector, column_centers: Vector, rows: Matrix
+) -> None:
+    """Write the scaled row of every expert: one, lags, last error, columns.
 
-    The first two do without lags where these compete.
-
-    Where they do, the others are also told by how much the steadiest one without lags missed the
-    last target: what a regression leaves over is seldom independent from row to row.
-
-    A missing entry lies where its column lies now, as ``middles`` say; without these, at the centre
-    of the scaling.
+    If experts compete, lags and last error are 0 for the first two. A missing entry gets the
+    present centre of its column, or without ``column_centers`` the centre of the fixed scaling.
     """
     place = 0
-    if me.intercept:
+    if layer.intercept:
         rows[0, 0] = rows[0, 1] = rows[0, 2] = rows[0, 3] = 1.0
         place = 1
-    for j in range(me.lags):
-        rows[place, 2] = rows[place, 3] = book.recent[j]
-        rows[place, 0] = rows[place, 1] = 0.0 if me.compete else book.recent[j]
+    for j in range(layer.lags):
+        rows[place, 2] = rows[place, 3] = state.recent[j]
+        rows[place, 0] = rows[place, 1] = 0.0 if layer.competes else state.recent[j]
         place += 1
-    if me.compete and len(book.recent) > me.lags:
-        rows[place, 2] = rows[place, 3] = book.recent[me.lags]
+    if layer.competes and len(state.recent) > layer.lags:
+        rows[place, 2] = rows[place, 3] = state.recent[layer.lags]
         rows[place, 0] = rows[place, 1] = 0.0
         place += 1
     for j in range(len(raw)):
         entry, value = raw[j], 0.0
-        if entry != entry and len(middles) > 0:
-            entry = middles[j]
-        if book.columns[SPREAD, j] > 0.0 and entry == entry:
-            value = (entry - book.columns[CENTER, j]) / book.columns[SPREAD, j]
+        if entry != entry and len(column_centers) > 0:
+            entry = column_centers[j]
+        spread = state.columns[COLUMN.spread, j]
+        if spread > 0.0 and entry == entry:
+            value = (entry - state.columns[COLUMN.center, j]) / spread
         rows[place, 0] = rows[place, 1] = rows[place, 2] = rows[place, 3] = value
         place += 1
 
 
 @inline_exact
-def no_change(known: Vector, recent: Vector, logistic: bool) -> float:
-    """The last target again; of labels, the log-odds that the last one stays."""
-    if not logistic:
+def persistence(counters: Vector, recent: Vector, is_logistic: bool) -> float:
+    """Return the last target; of labels, the log-odds that the last one stays."""
+    if not is_logistic:
         return float(recent[0])
-    stays = min(max(known[KNOWN.stay], RAREST), 1.0 - RAREST)
-    return float(recent[0] * math.log(stays / (1.0 - stays)))
+    share = min(max(counters[COUNTER.stay_share], MIN_STAY_SHARE), 1.0 - MIN_STAY_SHARE)
+    return float(recent[0] * math.log(share / (1.0 - share)))
 
 
 @unrolled_loop
-def doubt(notes: Matrix, said: Vector) -> None:
-    """Log-odds of every lane, told with doubt."""
+def moderate_log_odds(stats: Matrix, forecasts: Vector) -> None:
+    """Write z / sqrt(1 + MODERATION s), clipped, for every expert."""
     for k in range(LANES):
-        said[k] = min(
-            max(notes[SCORE, k] / math.sqrt(1.0 + DOUBT * notes[LEVERAGE, k]), -SUREST), SUREST
-        )
+        z = stats[SCORE, k] / math.sqrt(1.0 + MODERATION * stats[LEVERAGE, k])
+        forecasts[k] = min(max(z, -MAX_EXPERT_LOG_ODDS), MAX_EXPERT_LOG_ODDS)
 
 
 @inline
-def forecast(me: Setting, book: Book, lanes: Matrix, desk: Desk, first: float, ready: bool) -> None:
-    """Forecasts of all for the row that was put, in ``desk.said``.
-
-    With ``ready`` the experts can learn next.
-    """
-    if ready or me.logistic:
-        newton.ask(lanes, desk.rows, me.width, desk.leaned, desk.notes)
+def forecast(
+    layer: LayerSettings,
+    state: LayerState,
+    lanes: Matrix,
+    scratch: LayerScratch,
+    first: float,
+    learns: bool,
+) -> None:
+    """Write all forecasts of the row that was written; ``learns``: the experts learn it next."""
+    if learns or layer.is_logistic:
+        newton.ask(lanes, scratch.rows, layer.width, scratch.factor_products, scratch.stats)
     else:
-        newton.score(lanes, desk.rows, me.width, desk.notes)
-    desk.said[0] = first
-    if me.logistic:
-        doubt(desk.notes, desk.said[1:])
+        newton.score(lanes, scratch.rows, layer.width, scratch.stats)
+    scratch.forecasts[0] = first
+    if layer.is_logistic:
+        moderate_log_odds(scratch.stats, scratch.forecasts[1:])
     else:
         for k in range(LANES):
-            desk.said[1 + k] = mixing.cut(desk.notes[SCORE, k], book.ends)
-    if me.compete:
-        desk.said[1 + LANES] = no_change(book.known, book.recent, me.logistic)
-
-
-STAY = 200.0
-"""Labels over which the share of those that stayed what they were is a mean."""
-FARTHEST = 700.0
-"""Log-odds beyond this are as sure as numbers can be: a log loss is 0 there, or a line."""
-SMALLEST_ERROR = 1e-300
-"""Squared: nothing can be divided by less."""
-STEADIEST = 2
-"""Which forecast without lags has the longer memory: its last error is told to those with lags."""
-WITHOUT = 3
-"""Forecasts without lags where these compete: first order, and two experts."""
-PRIOR, TOP_PRIOR = 0.3, 0.5
-"""Weight of the first-order forecast in the beginning, and of the plain mixture among those that
-are corrected.
-"""
+            scratch.forecasts[1 + k] = mixing.clip_forecast(
+                scratch.stats[SCORE, k], state.target_range
+            )
+    if layer.competes:
+        scratch.forecasts[1 + LANES] = persistence(state.counters, state.recent, layer.is_logistic)
 
 
 @inline_exact
-def mean(said: Vector, weights: Vector, first: int, last: int) -> float:
-    """Of the forecasts from one place to another, by their weights."""
-    total, share = 0.0, 0.0
+def weighted_mean(values: Vector, weights: Vector, first: int, last: int) -> float:
+    """Return sum(w_i v_i) / sum(w_i) over i from ``first`` to ``last - 1``."""
+    total, weight = 0.0, 0.0
     for i in range(first, last):
-        total += weights[i] * said[i]
-        share += weights[i]
-    return total / share
+        total += weights[i] * values[i]
+        weight += weights[i]
+    return total / weight
 
 
 @inline_exact
-def put_side(sides: Matrix, j: int, value: float) -> None:
-    """One number, for every lane."""
-    sides[j, 0] = sides[j, 1] = sides[j, 2] = sides[j, 3] = value
+def fill_row(rows: Matrix, j: int, value: float) -> None:
+    """Write one number for every expert."""
+    rows[j, 0] = rows[j, 1] = rows[j, 2] = rows[j, 3] = value
 
 
 @inline_exact
-def near(value: float, me: Setting, ends: Vector) -> float:
-    """A corrected forecast that does not leave the usual range, or what is sure."""
-    return min(max(value, -mixing.SURE), mixing.SURE) if me.logistic else mixing.cut(value, ends)
+def clip_corrected(value: float, layer: LayerSettings, target_range: Vector) -> float:
+    """Clip a corrected forecast to the usual range, or to certain log-odds."""
+    if layer.is_logistic:
+        return min(max(value, -mixing.MAX_LOG_ODDS), mixing.MAX_LOG_ODDS)
+    return mixing.clip_forecast(value, target_range)
 
 
 @inline
-def prepare(me: Setting, book: Book, desk: Desk) -> None:
-    """All weights, and the curves of the row that was put: what does not wait for any forecast,
-    while these are made.
+def prepare(layer: LayerSettings, state: LayerState, scratch: LayerScratch) -> None:
+    """Write all weights, and the curves of the row that was written.
+
+    None of this waits for a forecast, so the processor does it while these are computed.
     """
-    count = count_asked(book, me.logistic)
-    mixing.weigh(book.behind, PRIOR, desk.weights)
-    mixing.weigh(book.top_behind[:count], TOP_PRIOR, desk.top_weights)
-    if count > STRAIGHT:
-        put_bends(
-            desk.rows, me.width - (book.columns.shape[1] - 1), book.shapes, desk.angles, desk.bent
-        )
-
-
-@inline
-def mix(me: Setting, book: Book, lanes: Matrix, desk: Desk, ready: bool) -> float:
-    """The mixture of all forecasts, corrected: where the plain mixture leans too far towards a
-    side, experts learn by how much.
-
-    The plain mixture and the corrected ones are left in ``desk.top``.
-    """
-    everybody, count = len(book.behind), count_asked(book, me.logistic)
-    plain = mean(desk.said, desk.weights, 0, everybody)
-    sides, width = desk.sides, 1
-    put_side(sides, 0, desk.said[0] - plain)
-    if me.compete:
-        put_side(sides, 1, mean(desk.said, desk.weights, 0, WITHOUT) - plain)
-        put_side(sides, 2, mean(desk.said, desk.weights, WITHOUT, everybody) - plain)
-        width = 3
-    if me.logistic:
-        put_side(sides, width, 1.0)
-        put_side(sides, width + 1, plain)
-    group = lanes[newton.group_rows(me.width) :]
-    if ready and not rests(book, count):
-        newton.ask(group, sides, me.corrections, desk.side_leaned, desk.side_notes)
-    else:
-        newton.score(group, sides, me.corrections, desk.side_notes)
-    desk.top[0] = plain
-    for k in range(LANES):
-        desk.top[1 + k] = near(plain + desk.side_notes[SCORE, k], me, book.ends)
-    if count > STRAIGHT:
-        bend(me, book, lanes, desk, plain, ready and not rests(book, count))
-    return mean(desk.top, desk.top_weights, 0, count)
-
-
-@inline
-def bend(me: Setting, book: Book, lanes: Matrix, desk: Desk, plain: float, ready: bool) -> None:
-    """Let experts correct a mixture along the curves of a row; left in ``desk.top``."""
-    group, width = (
-        lanes[newton.group_rows(me.width) + newton.group_rows(me.corrections) :],
-        1 + me.bends,
+    count = active_corrected(state, layer.is_logistic)
+    mixing.write_weights(state.lag_behind, PRIOR, scratch.weights)
+    mixing.write_weights(
+        state.corrected_lag_behind[:count], CORRECTED_PRIOR, scratch.corrected_weights
     )
-    if ready:
-        newton.ask(group, desk.bent, width, desk.bent_leaned, desk.bent_notes)
+    if count > UNCURVED:
+        columns = layer.width - (state.columns.shape[1] - 1)
+        write_features(scratch.rows, columns, state.features, scratch.angles, scratch.feature_rows)
+
+
+@inline
+def mix(
+    layer: LayerSettings, state: LayerState, lanes: Matrix, scratch: LayerScratch, learns: bool
+) -> float:
+    """Return the corrected mixture of all forecasts.
+
+    Experts learn by how much the plain mixture is wrong. Their columns are how far single groups of
+    forecasts are from it: first order, those without lags, those with. The plain mixture and the
+    corrected ones are left in ``scratch.corrected``.
+    """
+    forecasts, weights = scratch.forecasts, scratch.weights
+    everyone, count = len(state.lag_behind), active_corrected(state, layer.is_logistic)
+    plain = weighted_mean(forecasts, weights, 0, everyone)
+    rows, width = scratch.correction_rows, 1
+    fill_row(rows, 0, forecasts[0] - plain)
+    if layer.competes:
+        fill_row(rows, 1, weighted_mean(forecasts, weights, 0, WITHOUT_LAGS) - plain)
+        fill_row(rows, 2, weighted_mean(forecasts, weights, WITHOUT_LAGS, everyone) - plain)
+        width = 3
+    if layer.is_logistic:
+        fill_row(rows, width, 1.0)
+        fill_row(rows, width + 1, plain)
+    group = lanes[newton.group_rows(layer.width) :]
+    learns = learns and not skips_learning(state, count)
+    if learns:
+        newton.ask(
+            group,
+            rows,
+            layer.corrections,
+            scratch.correction_factor_products,
+            scratch.correction_stats,
+        )
     else:
-        newton.score(group, desk.bent, width, desk.bent_notes)
+        newton.score(group, rows, layer.corrections, scratch.correction_stats)
+    scratch.corrected[0] = plain
     for k in range(LANES):
-        desk.top[STRAIGHT + k] = near(plain + desk.bent_notes[SCORE, k], me, book.ends)
+        scratch.corrected[1 + k] = clip_corrected(
+            plain + scratch.correction_stats[SCORE, k], layer, state.target_range
+        )
+    if count > UNCURVED:
+        correct_along_curves(layer, state, lanes, scratch, plain, learns)
+    return weighted_mean(scratch.corrected, scratch.corrected_weights, 0, count)
+
+
+@inline
+def correct_along_curves(
+    layer: LayerSettings,
+    state: LayerState,
+    lanes: Matrix,
+    scratch: LayerScratch,
+    plain: float,
+    learns: bool,
+) -> None:
+    """Write the mixture corrected by the experts with curves into ``scratch.corrected``."""
+    first, width = newton.group_rows(layer.width), 1 + layer.curves
+    group = lanes[first + newton.group_rows(layer.corrections) :]
+    if learns:
+        newton.ask(
+            group,
+            scratch.feature_rows,
+            width,
+            scratch.feature_factor_products,
+            scratch.feature_stats,
+        )
+    else:
+        newton.score(group, scratch.feature_rows, width, scratch.feature_stats)
+    for k in range(LANES):
+        scratch.corrected[UNCURVED + k] = clip_corrected(
+            plain + scratch.feature_stats[SCORE, k], layer, state.target_range
+        )
 
 
 @inline
 def learn(
-    me: Setting,
-    book: Book,
+    layer: LayerSettings,
+    state: LayerState,
     lanes: Matrix,
-    desk: Desk,
+    scratch: LayerScratch,
     target: float,
     weight: float,
     plain: float,
-    judged: int,
+    scored: int,
 ) -> None:
-    """Judge all forecasts of a round by its target, so many of the top, and let the experts
-    learn.
+    """Score the forecasts of a round by its target, and let the experts learn.
+
+    ``scored`` is how many of the corrected forecasts were made for this row.
     """
-    group, count = lanes[newton.group_rows(me.width) :], count_asked(book, me.logistic)
-    correct = not rests(book, count)
-    curve = correct and count > STRAIGHT
-    bending = group[newton.group_rows(me.corrections) :]
-    before = mixing.leader(book.top_behind[:STRAIGHT])
-    if me.logistic:
-        mixing.judge_labels(book.behind, desk.said, target, weight)
-        mixing.judge_labels(book.top_behind[:judged], desk.top, target, weight)
-        newton.miss_labels(target, weight, 0.0, desk.notes)
-        if correct:
-            newton.miss_labels(target, weight, plain, desk.side_notes)
-        if curve:
-            newton.miss_labels(target, weight, plain, desk.bent_notes)
+    group, count = (
+        lanes[newton.group_rows(layer.width) :],
+        active_corrected(state, layer.is_logistic),
+    )
+    corrects = not skips_learning(state, count)
+    curves = corrects and count > UNCURVED
+    curved_group = group[newton.group_rows(layer.corrections) :]
+    before = mixing.smallest(state.corrected_lag_behind[:UNCURVED])
+    if layer.is_logistic:
+        mixing.score_labels(state.lag_behind, scratch.forecasts, target, weight)
+        mixing.score_labels(state.corrected_lag_behind[:scored], scratch.corrected, target, weight)
+        newton.logistic_residuals(target, weight, 0.0, scratch.stats)
+        if corrects:
+            newton.logistic_residuals(target, weight, plain, scratch.correction_stats)
+        if curves:
+            newton.logistic_residuals(target, weight, plain, scratch.feature_stats)
     else:
-        cut_at = mixing.Cut(mixing.MEMORY, mixing.WILDEST, book.ends[1] - book.ends[0])
-        mixing.judge_numbers(book.behind, book.sums, desk.said, target, weight, cut_at)
-        mixing.judge_numbers(
-            book.top_behind[:judged], book.top_sums, desk.top, target, weight, cut_at
+        range_width = state.target_range[1] - state.target_range[0]
+        limits = mixing.LossLimits(mixing.MEMORY, mixing.MAX_LOSS_RATIO, range_width)
+        mixing.score_numbers(
+            state.lag_behind, state.loss_sums, scratch.forecasts, target, weight, limits
         )
-        newton.miss_numbers(lanes, me.width, target, weight, desk.notes)
-        # In units of the usual error, so that the ridge means the same whatever that is.
-        usual = max(mixing.least(book.sums, len(book.behind)), SMALLEST_ERROR)
-        if correct:
-            newton.miss_numbers(
-                group, me.corrections, target - plain, weight / usual, desk.side_notes
+        mixing.score_numbers(
+            state.corrected_lag_behind[:scored],
+            state.corrected_loss_sums,
+            scratch.corrected,
+            target,
+            weight,
+            limits,
+        )
+        newton.squared_residuals(lanes, layer.width, target, weight, scratch.stats)
+        if corrects:
+            # In units of the usual error, so that the ridge means the same whatever that is.
+            mean = max(mixing.least_mean(state.loss_sums, len(state.lag_behind)), MIN_SQUARED_ERROR)
+            newton.squared_residuals(
+                group, layer.corrections, target - plain, weight / mean, scratch.correction_stats
             )
-        if curve:
-            newton.miss_numbers(bending, 1 + me.bends, target - plain, weight, desk.bent_notes)
-    if judged < len(book.top_behind):
-        mixing.keep_distance(book.top_behind, judged, before)
-    newton.learn(lanes, me.width, desk.leaned, desk.gain, desk.notes)
-    if correct:
-        newton.learn(group, me.corrections, desk.side_leaned, desk.gain, desk.side_notes)
-    if curve:
-        newton.learn(bending, 1 + me.bends, desk.bent_leaned, desk.gain, desk.bent_notes)
+        if curves:
+            newton.squared_residuals(
+                curved_group, 1 + layer.curves, target - plain, weight, scratch.feature_stats
+            )
+    if scored < len(state.corrected_lag_behind):
+        mixing.keep_unscored(state.corrected_lag_behind, scored, before)
+    newton.learn(lanes, layer.width, scratch.factor_products, scratch.gain, scratch.stats)
+    if corrects:
+        newton.learn(
+            group,
+            layer.corrections,
+            scratch.correction_factor_products,
+            scratch.gain,
+            scratch.correction_stats,
+        )
+    if curves:
+        newton.learn(
+            curved_group,
+            1 + layer.curves,
+            scratch.feature_factor_products,
+            scratch.gain,
+            scratch.feature_stats,
+        )
 
 
 @inline_exact
-def remember(me: Setting, book: Book, target: float, before: float, without: float) -> None:
-    """The target of a round that is over, the last one known when it was forecast, and what the
-    steadiest without lags said.
+def update_lags(
+    layer: LayerSettings, state: LayerState, target: float, before: float, steadiest: float
+) -> None:
+    """Keep the target of a round among the last ones.
+
+    ``before`` is the last target when the row was forecast, ``steadiest`` the forecast of the
+    steadiest expert without lags.
     """
-    known, recent = book.known, book.recent
-    if me.logistic:
-        now = 2.0 * target - 1.0
-        if known[KNOWN.active] > 0.0:
-            known[KNOWN.stay] += ((1.0 if now == before else 0.0) - known[KNOWN.stay]) / STAY
+    counters, recent = state.counters, state.recent
+    if layer.is_logistic:
+        newest = 2.0 * target - 1.0
+        if counters[COUNTER.active] > 0.0:
+            stays = 1.0 if newest == before else 0.0
+            counters[COUNTER.stay_share] += (stays - counters[COUNTER.stay_share]) / STAY_MEMORY
     else:
-        now = target
-        mixing.follow_range(book.ends, target)
-    for j in range(max(me.lags, 1) - 1, 0, -1):
+        newest = target
+        mixing.update_range(state.target_range, target)
+    for j in range(max(layer.lags, 1) - 1, 0, -1):
         recent[j] = recent[j - 1]
-    recent[0] = now
-    if me.compete and len(recent) > me.lags:
-        recent[me.lags] = target - (1.0 / (1.0 + power_of_e(-without)) if me.logistic else without)
-    known[KNOWN.active] += 1.0
+    recent[0] = newest
+    if layer.competes and len(recent) > layer.lags:
+        prediction = 1.0 / (1.0 + exp(-steadiest)) if layer.is_logistic else steadiest
+        recent[layer.lags] = target - prediction
+    counters[COUNTER.active] += 1.0
 
 
 @inline_exact
-def worse(mixed: float, one: float, target: float, threshold: float, logistic: bool) -> float:
-    """Loss of one forecast less that of another, as the first-order learner counts them:
-    logistic, or Huber's.
-    """
-    if logistic:
+def loss_difference(
+    mixed: float, first: float, target: float, threshold: float, is_logistic: bool
+) -> float:
+    """Return loss(mixed) - loss(first) as the first-order learner counts: logistic, or Huber."""
+    if is_logistic:
         sign = 1.0 if target > 0.5 else -1.0
-        losses = far_log_loss(pack(sign * mixed, sign * one, 0.0, 0.0))
+        losses = log_loss_of_any(pack(sign * mixed, sign * first, 0.0, 0.0))
         return extract(losses, 0) - extract(losses, 1)
-    return huber(target - mixed, threshold) - huber(target - one, threshold)
+    return huber(target - mixed, threshold) - huber(target - first, threshold)
 
 
 @inline_exact
-def far_log_loss(right: Any) -> Any:
-    """ln(1 + e^-s) of any s: a line where it is as good as one."""
-    near = within(right, FARTHEST)
-    return log_loss(near) + select(near, right, near - right, 0.0)
+def log_loss_of_any(margins: Any) -> Any:
+    """Return ln(1 + e^-s) of any s: a straight line where it equals one."""
+    near = within(margins, MAX_LOG_ODDS)
+    return log_loss(near) + select(near, margins, near - margins, 0.0)
 
 
 @inline_exact
-def huber(miss: float, threshold: float) -> float:
-    """Half the square of a miss; a line beyond the threshold."""
-    off = abs(miss)
-    return 0.5 * off * off if off <= threshold else threshold * (off - 0.5 * threshold)
+def huber(residual: float, threshold: float) -> float:
+    """Return residual^2 / 2, and a straight line beyond the threshold."""
+    size = abs(residual)
+    return 0.5 * size * size if size <= threshold else threshold * (size - 0.5 * threshold)
 
 
 @kernel
 def learn_rows(
-    raw: Matrix,
-    middles: Matrix,
+    rows: Matrix,
+    column_centers: Matrix,
     targets: Vector,
     weights: Vector,
     first: Vector,
     plan: Matrix,
-    asked: Matrix,
-    setting: Vector,
-    numbers: Vector,
-    lanes: Matrix,
-    scratch: Matrix,
-    slate: Vector,
+    notes: Matrix,
+    layer: LayerArrays,
     answer: Vector,
 ) -> None:
-    """Mix the first-order forecasts of rows, each before it is learned, with those of second-order
-    experts.
+    """Mix the first-order forecasts of rows, each before it is learned, with those of the experts.
 
-    ``middles`` holds where each column lies before each row, for entries that are missing, and has
-    no rows where none is; ``plan`` holds weight and threshold of each row's loss, shape ``(T, 2)``;
-    ``answer`` may be ``first``. Of rows that were asked earlier ``asked`` holds what was noted then
-    (see ``asking.note``); it has no rows where none was.
+    Parameters
+    ----------
+    rows, targets, weights
+        Raw rows, shape ``(T, d)``, their targets, and weights of their losses or an empty array.
+    column_centers
+        Centre of each missing entry before its row, shape ``(T, d)``, or no rows.
+    first
+        First-order forecasts.
+    plan
+        Weight and threshold of each row's loss, shape ``(T, 2)``.
+    notes
+        What was noted of late rows (see :func:`note`), 0 for the others; may have no rows. It is
+        overwritten.
+    layer
+        Arrays of the layer.
+    answer
+        Mixed forecasts; may be ``first``.
     """
-    me, book, desk = (
-        setting_of(setting),
-        book_of(numbers, setting, count_forecasts(setting[SETTING.compete])),
-        desk_of(scratch, slate, setting),
+    settings, lanes = settings_of(layer.settings), layer.lanes
+    state = state_of(
+        layer.numbers, layer.settings, count_forecasts(layer.settings[SETTING.competes])
     )
-    columns, last = book.columns, book.columns.shape[1] - 1
+    scratch = scratch_of(layer.scratch, layer.vector_scratch, layer.settings)
+    columns, last = state.columns, state.columns.shape[1] - 1
+    is_logistic = settings.is_logistic
     for t in range(len(targets)):
-        one = first[t]
-        if me.logistic or columns[SPREAD, last] > 0.0:
-            center, spread = (
-                (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            )
+        if is_logistic or columns[COLUMN.spread, last] > 0.0:
+            center = 0.0 if is_logistic else columns[COLUMN.center, last]
+            spread = 1.0 if is_logistic else columns[COLUMN.spread, last]
             target = (
                 targets[t]
-                if me.logistic
-                else mixing.tamed((targets[t] - center) / spread, book.ends)
+                if is_logistic
+                else mixing.clip_target((targets[t] - center) / spread, state.target_range)
             )
-            weight, late = (
-                weights[t] if len(weights) > 0 else 1.0,
-                len(asked) > 0 and asked[t, 0] > 0.0,
-            )
-            if late:
-                exchange(book.recent, asked[t])
-            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
-            prepare(me, book, desk)
-            forecast(me, book, lanes, desk, (one - center) / spread, True)
-            before = book.recent[0]
-            if late:
-                recall(desk.said, asked[t, 1 + len(book.recent) :], len(desk.said))
-                exchange(book.recent, asked[t])
-            mixed = mix(me, book, lanes, desk, True) * spread + center
-            plain, judged = desk.top[0], count_asked(book, me.logistic)
-            if late:
-                judged = min(judged, int(asked[t, 0]))
-                recall(desk.top, asked[t, 1 + len(book.recent) + len(desk.said) :], judged)
-            if book.known[KNOWN.active] == 0.0:
-                mixed = one  # the others know nothing yet
-            more = worse(mixed, one, targets[t], plan[t, 1], me.logistic)
-            book.known[KNOWN.gain] += plan[t, 0] * more
+            weight = weights[t] if len(weights) > 0 else 1.0
+            is_late = len(notes) > 0 and notes[t, 0] > 0.0
+            if is_late:
+                swap_lags(state.recent, notes[t])
+            centers = column_centers[t] if len(column_centers) > 0 else rows[t, :0]
+            write_row(settings, state, rows[t], centers, scratch.rows)
+            prepare(settings, state, scratch)
+            forecast(settings, state, lanes, scratch, (first[t] - center) / spread, True)
+            before = state.recent[0]
+            if is_late:
+                noted = notes[t, 1 + len(state.recent) :]
+                restore_forecasts(scratch.forecasts, noted, len(scratch.forecasts))
+                swap_lags(state.recent, notes[t])
+            mixed = mix(settings, state, lanes, scratch, True) * spread + center
+            plain, scored = scratch.corrected[0], active_corrected(state, is_logistic)
+            if is_late:
+                scored = min(scored, int(notes[t, 0]))
+                noted = notes[t, 1 + len(state.recent) + len(scratch.forecasts) :]
+                restore_forecasts(scratch.corrected, noted, scored)
+            if state.counters[COUNTER.active] == 0.0:
+                mixed = first[t]  # the experts have learned nothing yet
+            difference = loss_difference(mixed, first[t], targets[t], plan[t, 1], is_logistic)
+            state.counters[COUNTER.gain] += plan[t, 0] * difference
             answer[t] = mixed
-            learn(me, book, lanes, desk, target, weight, plain, judged)
-            remember(me, book, target, before, desk.said[STEADIEST])
+            learn(settings, state, lanes, scratch, target, weight, plain, scored)
+            update_lags(settings, state, target, before, scratch.forecasts[STEADIEST])
         else:
-            answer[t] = one
-            follow_column(columns, last, targets[t], me.intercept)
+            answer[t] = first[t]
+            update_column(columns, last, targets[t], settings.intercept)
         for j in range(last):
-            follow_column(columns, j, raw[t, j], me.intercept)
-        book.known[KNOWN.rounds] += 1.0
+            update_column(columns, j, rows[t, j], settings.intercept)
+        state.counters[COUNTER.rounds] += 1.0
 
 
 @inline_exact
-def exchange(recent: Vector, note: Vector) -> None:
-    """Let the last targets, and those that were the last when a row was asked, change places."""
+def swap_lags(recent: Vector, note: Vector) -> None:
+    """Exchange the last targets and those that were the last ones when a row was forecast."""
     for j in range(len(recent)):
         recent[j], note[1 + j] = note[1 + j], recent[j]
 
 
 @inline_exact
-def recall(forecasts: Vector, noted: Vector, count: int) -> None:
-    """Put what was said when a row was asked in place of so many forecasts of now."""
+def restore_forecasts(forecasts: Vector, noted: Vector, count: int) -> None:
+    """Replace ``count`` present forecasts by those that were made when the row was forecast."""
     for i in range(count):
         forecasts[i] = noted[i]
 
 
 @inline
-def without_lags(me: Setting, book: Book, lanes: Matrix, desk: Desk) -> float:
-    """The mixture of all who do without the last targets, corrected along curves."""
-    plain = mean(desk.said, desk.weights, 0, WITHOUT)
-    count = count_asked(book, me.logistic)
-    if count == STRAIGHT:
+def mix_without_lags(
+    layer: LayerSettings, state: LayerState, lanes: Matrix, scratch: LayerScratch
+) -> float:
+    """Return the mixture of the forecasts without lags, corrected along curves."""
+    plain = weighted_mean(scratch.forecasts, scratch.weights, 0, WITHOUT_LAGS)
+    count = active_corrected(state, layer.is_logistic)
+    if count == UNCURVED:
         return plain
-    bend(me, book, lanes, desk, plain, False)
-    total, share = desk.top_weights[0] * plain, desk.top_weights[0]
-    for i in range(STRAIGHT, count):
-        total += desk.top_weights[i] * desk.top[i]
-        share += desk.top_weights[i]
-    return float(total / share)
+    correct_along_curves(layer, state, lanes, scratch, plain, False)
+    weights = scratch.corrected_weights
+    total, weight = weights[0] * plain, weights[0]
+    for i in range(UNCURVED, count):
+        total += weights[i] * scratch.corrected[i]
+        weight += weights[i]
+    return float(total / weight)
 
 
 @inline
-def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
+def note(state: LayerState, scratch: LayerScratch, count: int, noted: Vector) -> None:
     """Store what learning and scoring a row need when its target arrives.
 
     These are the number of corrected forecasts, the last targets, and the forecasts made for the
@@ -444,58 +527,56 @@ def note(book: Book, desk: Desk, count: int, noted: Vector) -> None:
     """
     place = 1
     noted[0] = count
-    for j in range(len(book.recent)):
-        noted[place + j] = book.recent[j]
-    place += len(book.recent)
-    for i in range(len(desk.said)):
-        noted[place + i] = desk.said[i]
-    place += len(desk.said)
+    for j in range(len(state.recent)):
+        noted[place + j] = state.recent[j]
+    place += len(state.recent)
+    for i in range(len(scratch.forecasts)):
+        noted[place + i] = scratch.forecasts[i]
+    place += len(scratch.forecasts)
     for i in range(count):
-        noted[place + i] = desk.top[i]
+        noted[place + i] = scratch.corrected[i]
 
 
 @kernel
 def predict_rows(
-    raw: Matrix,
-    middles: Matrix,
+    rows: Matrix,
+    column_centers: Matrix,
     first: Vector,
     following: int,
-    setting: Vector,
-    numbers: Vector,
-    lanes: Matrix,
-    scratch: Matrix,
-    slate: Vector,
+    layer: LayerArrays,
     notes: Matrix,
     answer: Vector,
 ) -> None:
-    """The mixture for rows that are not learned, or not yet.
+    """Mix the forecasts of rows that are not learned, or not yet.
 
-    So many of them follow the last one learned; of the others the last targets are not known, and
-    where experts with and without lags compete, those without answer alone. ``notes`` has shape
-    ``(T, n)`` and takes what has to be kept of rows that follow the last one (see :func:`note`;
-    only zeros where nothing is known); n is 0 where nothing is to be kept.
+    ``following`` rows follow the last one learned. Of the others no last targets are known; if
+    experts with and without lags compete, those without predict them. ``notes``, shape ``(T, n)``,
+    takes what has to be kept of rows that follow the last one (see :func:`note`; zeros where the
+    experts have learned nothing); n is 0 if nothing is to be kept. Other arguments are as in
+    :func:`learn_rows`.
     """
-    me, book, desk = (
-        setting_of(setting),
-        book_of(numbers, setting, count_forecasts(setting[SETTING.compete])),
-        desk_of(scratch, slate, setting),
+    settings, lanes = settings_of(layer.settings), layer.lanes
+    state = state_of(
+        layer.numbers, layer.settings, count_forecasts(layer.settings[SETTING.competes])
     )
-    columns = book.columns
-    last = columns.shape[1] - 1
-    for t in range(len(raw)):
+    scratch = scratch_of(layer.scratch, layer.vector_scratch, layer.settings)
+    columns, last = state.columns, state.columns.shape[1] - 1
+    is_logistic = settings.is_logistic
+    for t in range(len(rows)):
         answer[t] = first[t]
         notes[t] = 0.0
-        if (me.logistic or columns[SPREAD, last] > 0.0) and book.known[KNOWN.active] > 0.0:
-            center, spread = (
-                (0.0, 1.0) if me.logistic else (columns[CENTER, last], columns[SPREAD, last])
-            )
-            put_row(me, book, raw[t], middles[t] if len(middles) > 0 else raw[t, :0], desk.rows)
-            prepare(me, book, desk)
-            forecast(me, book, lanes, desk, (first[t] - center) / spread, False)
-            if t < following or not me.compete:
-                mixed = mix(me, book, lanes, desk, False)
+        is_scaled = is_logistic or columns[COLUMN.spread, last] > 0.0
+        if is_scaled and state.counters[COUNTER.active] > 0.0:
+            center = 0.0 if is_logistic else columns[COLUMN.center, last]
+            spread = 1.0 if is_logistic else columns[COLUMN.spread, last]
+            centers = column_centers[t] if len(column_centers) > 0 else rows[t, :0]
+            write_row(settings, state, rows[t], centers, scratch.rows)
+            prepare(settings, state, scratch)
+            forecast(settings, state, lanes, scratch, (first[t] - center) / spread, False)
+            if t < following or not settings.competes:
+                mixed = mix(settings, state, lanes, scratch, False)
                 if notes.shape[1] > 0:
-                    note(book, desk, count_asked(book, me.logistic), notes[t])
+                    note(state, scratch, active_corrected(state, is_logistic), notes[t])
             else:
-                mixed = without_lags(me, book, lanes, desk)
+                mixed = mix_without_lags(settings, state, lanes, scratch)
             answer[t] = mixed * spread + center

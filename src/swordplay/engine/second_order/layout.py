@@ -1,4 +1,8 @@
-"""Places of the numbers of a second-order layer in its arrays."""
+"""Arrays of a second-order layer: every number of its state and scratch is declared here.
+
+A layer has dim columns, some lags, competing experts or not, and curves. The sizes of all arrays
+are functions of these four (``numbers_size``, ``newton.rows_of``, ``scratch_size``).
+"""
 
 from __future__ import annotations
 
@@ -10,231 +14,217 @@ from swordplay.engine.second_order.newton import LANES
 
 
 class _Setting(NamedTuple):
-    logistic: int = 0
+    is_logistic: int = 0
     intercept: int = 1
-    dim: int = 2
-    """Columns of a row."""
-    lags: int = 3
-    """Last targets that experts are told of."""
-    compete: int = 4
-    """1 where two experts without lags, two with lags and 'no change' compete, else 0: all have
-    the lags.
-    """
-    recent: int = 5
-    """Numbers that are kept of the last rows: the lags, one at the least.
-
-    And the last error where lags compete.
-    """
-    width: int = 6
-    """Of the experts."""
-    corrections: int = 7
-    """Width of those that correct the mixture."""
-    bends: int = 8
-    """Curves of the columns, by which others correct it; 0 for none."""
+    dim: int = 2  # columns of a row
+    lags: int = 3  # last targets that experts have as columns
+    # 1: two experts without lags, two with lags and "no change" compete; 0: all experts have lags
+    competes: int = 4
+    recent: int = 5  # numbers kept of the last rows: at least 1; the last error if experts compete
+    width: int = 6  # of the experts
+    corrections: int = 7  # width of the experts that correct the mixture
+    curves: int = 8  # curves of the columns, by which further experts correct it
 
 
 SETTING = _Setting()
-"""Places in the array ``setting``."""
+"""Places in the array ``settings``."""
 
 
-class _Known(NamedTuple):
-    rounds: int = 0
-    """Rows learned."""
-    active: int = 1
-    """Rows learned by the experts: the target's scaling is fixed first."""
-    stay: int = 2
-    """Share of labels that stayed what they were."""
-    gain: int = 3
-    """Loss of the mixture less that of the first-order forecasts, summed.
-
-    In losses of smoothness 1.
-    """
-    pace: int = 4
-    """Rounds from one in which those with curves learn to the next, once the early ones are
-    over.
-    """
+class _Counter(NamedTuple):
+    rounds: int = 0  # rows learned
+    active: int = 1  # rows learned by the experts: the scaling of the target is fixed first
+    stay_share: int = 2  # discounted share of labels that equal the label before
+    gain: int = 3  # sum of the mixture's losses minus those of the first-order model
+    learn_every: int = 4  # rounds from one that experts with curves learn to the next
 
 
-KNOWN = _Known()
-"""Places in ``Book.known``."""
-KNOWN_COUNT = len(KNOWN)
-COUNT, CENTER, SPREAD, FIRST = range(4)
-"""Rows of ``Book.columns``: values counted, centre and spread (0 until it is fixed), and from
-FIRST on the first values.
-"""
+COUNTER = _Counter()
+"""Places in ``LayerState.counters``."""
+COUNTERS = len(COUNTER)
+
+
+class _Column(NamedTuple):
+    counted: int = 0  # values
+    center: int = 1
+    spread: int = 2  # 0 until it is fixed
+    first_value: int = 3  # and those behind it: the first values, sorted
+
+
+COLUMN = _Column()
+"""Rows of ``LayerState.columns``."""
 WARM_UP = 8
 """Values of a column before its scaling is fixed."""
-COLUMN_ROWS = FIRST + WARM_UP
-STRAIGHT = 1 + LANES
-"""Forecasts of the top without curves: the plain mixture and the corrected ones.
+COLUMN_ROWS = COLUMN.first_value + WARM_UP
+UNCURVED = 1 + LANES
+"""Corrected forecasts without curves: the plain mixture and those of the correcting experts.
 
-Those with curves stand behind them.
+Those of the experts with curves stand behind them.
 """
-NOTES = 4
-SHAPE = 5
-"""Numbers of a curve: two columns, how fast it runs along them, and where it begins (see
-``features``).
-"""
+STATS = 4
+"""Numbers of an expert in a round (see ``newton``)."""
+FEATURE_NUMBERS = 5
+"""Numbers of a curve: two columns, two frequencies and a phase (see ``features``)."""
 
 
-class Book(NamedTuple):
-    """What a layer knows, beside its experts; all are parts of one array."""
+class LayerArrays(NamedTuple):
+    """All arrays of a layer, as its kernels take them."""
 
-    known: Any
-    ends: Any
-    """The usual range of the scaled target, shape ``(2,)``."""
+    settings: Any
+    numbers: Any
+    """State of the layer beside its experts: all of ``LayerState``, one part behind the other."""
+    lanes: Any
+    """State of three groups of experts (see ``newton``): those that forecast, those that correct
+    the mixture, and those that correct it along curves; LANES columns.
+    """
+    scratch: Any
+    """Matrices of ``LayerScratch``, LANES columns."""
+    vector_scratch: Any
+    """Vectors of ``LayerScratch``."""
+
+
+class LayerState(NamedTuple):
+    """State of a layer beside its experts; all are views of one array."""
+
+    counters: Any
+    target_range: Any
+    """Usual range of the scaled target, shape ``(2,)``."""
     recent: Any
-    """The last targets, scaled, the newest first.
-
-    And where lags compete, the last error without them.
+    """Last scaled targets, the newest first; if experts compete, then the last error without lags.
     """
     columns: Any
-    """Shape ``(COLUMN_ROWS, d + 1)``, the target last."""
-    behind: Any
-    """How far behind the best each of N forecasts is (see ``mixing``)."""
-    sums: Any
-    """Their discounted losses, and behind them the discounted rounds, ``(N + 1,)``."""
-    top_behind: Any
-    top_sums: Any
-    shapes: Any
-    """Of the curves, shape ``(m, SHAPE)``."""
+    """Scaling of the columns, the target last, shape ``(COLUMN_ROWS, d + 1)``."""
+    lag_behind: Any
+    """Discounted loss of each of N forecasts minus that of the best one (see ``mixing``)."""
+    loss_sums: Any
+    """Discounted losses of the forecasts, and last the discounted rounds, shape ``(N + 1,)``."""
+    corrected_lag_behind: Any
+    corrected_loss_sums: Any
+    features: Any
+    """Parameters of the curves, shape ``(curves, FEATURE_NUMBERS)``."""
 
 
-class Desk(NamedTuple):
-    """Scratch: vectors, and matrices of LANES columns."""
+class LayerScratch(NamedTuple):
+    """Scratch of one round."""
 
-    said: Any
+    forecasts: Any
+    """Of all forecasters: first order, LANES experts, and "no change" if experts compete."""
     weights: Any
-    top: Any
-    top_weights: Any
+    corrected: Any
+    """The plain mixture and the corrected ones."""
+    corrected_weights: Any
     angles: Any
-    """Of the curves that are waves, and behind them their cosines."""
+    """Arguments of the curves that are waves, and behind them their cosines."""
     rows: Any
-    """What each expert is told: one, lags, scaled columns; shape ``(w, LANES)``."""
-    leaned: Any
-    """See ``newton.ask``."""
-    notes: Any
-    """Shape ``(NOTES, LANES)``."""
-    sides: Any
-    """The same three for those that correct the mixture,"""
-    side_leaned: Any
-    side_notes: Any
-    bent: Any
-    """and for those that correct it along curves: one, and every curve."""
-    bent_leaned: Any
-    bent_notes: Any
+    """Columns of each expert: one, lags, scaled columns; shape ``(width, LANES)``."""
+    factor_products: Any
+    """U'a of every expert (see ``newton.ask``)."""
+    stats: Any
+    """Shape ``(STATS, LANES)``."""
+    correction_rows: Any
+    """The same three for the experts that correct the mixture,"""
+    correction_factor_products: Any
+    correction_stats: Any
+    feature_rows: Any
+    """and for those with curves, whose columns are one and every curve."""
+    feature_factor_products: Any
+    feature_stats: Any
     gain: Any
 
 
-def forecasts(compete: float) -> int:
-    """N: first order, LANES of second order, and no change where lags compete."""
-    return 2 + LANES if compete == 1.0 else 1 + LANES
+def forecast_count(competes: float) -> int:
+    """Return N: first order, LANES experts, and "no change" if experts compete."""
+    return 2 + LANES if competes == 1.0 else 1 + LANES
 
 
-count_forecasts = inline(forecasts)
-"""The same, for kernels."""
+count_forecasts = inline(forecast_count)
+"""``forecast_count`` for kernels."""
 
 
-def tops(bends: float) -> int:
-    """Forecasts of the top."""
-    return STRAIGHT + LANES if bends > 0.0 else STRAIGHT
+def corrected_count(curves: float) -> int:
+    """Return the number of corrected forecasts, the plain mixture included."""
+    return UNCURVED + LANES if curves > 0.0 else UNCURVED
 
 
-count_tops = inline(tops)
-"""The same, for kernels."""
+count_corrected = inline(corrected_count)
+"""``corrected_count`` for kernels."""
 
 
-def parts_of(numbers: Vector, setting: Vector, N: int) -> Book:
-    """The parts of the one array, for N forecasts."""
-    dim, recent, bends = (
-        int(setting[SETTING.dim]),
-        int(setting[SETTING.recent]),
-        int(setting[SETTING.bends]),
-    )
-    top = STRAIGHT + LANES if bends > 0 else STRAIGHT
-    a = KNOWN_COUNT
+def parts_of(numbers: Vector, settings: Vector, N: int) -> LayerState:
+    """Return the parts of the array of a layer with N forecasts."""
+    dim = int(settings[SETTING.dim])
+    recent = int(settings[SETTING.recent])
+    curves = int(settings[SETTING.curves])
+    corrected = UNCURVED + LANES if curves > 0 else UNCURVED
+    a = COUNTERS
     b = a + 2
     c = b + recent
     d = c + COLUMN_ROWS * (dim + 1)
     e = d + N
     f = e + N + 1
-    g = f + top
-    h = g + top + 1
-    i = h + SHAPE * bends
-    columns, shapes = (
-        numbers[c:d].reshape((COLUMN_ROWS, dim + 1)),
-        numbers[h:i].reshape((bends, SHAPE)),
-    )
-    return Book(
+    g = f + corrected
+    h = g + corrected + 1
+    i = h + FEATURE_NUMBERS * curves
+    return LayerState(
         numbers[:a],
         numbers[a:b],
         numbers[b:c],
-        columns,
+        numbers[c:d].reshape((COLUMN_ROWS, dim + 1)),
         numbers[d:e],
         numbers[e:f],
         numbers[f:g],
         numbers[g:h],
-        shapes,
+        numbers[h:i].reshape((curves, FEATURE_NUMBERS)),
     )
 
 
-book_of = inline(parts_of)
-"""The same, for kernels."""
+state_of = inline(parts_of)
+"""``parts_of`` for kernels."""
 
 
-def book_size(dim: int, recent: int, compete: bool, bends: int) -> int:
-    """Length of the one array."""
-    N = forecasts(float(compete))
-    return (
-        KNOWN_COUNT
-        + 2
-        + recent
-        + COLUMN_ROWS * (dim + 1)
-        + 2 * N
-        + 1
-        + 2 * tops(bends)
-        + 1
-        + SHAPE * bends
-    )
+def numbers_size(dim: int, recent: int, competes: bool, curves: int) -> int:
+    """Return the length of ``LayerArrays.numbers``."""
+    N, corrected = forecast_count(float(competes)), corrected_count(float(curves))
+    counts = COUNTERS + 2 + recent + COLUMN_ROWS * (dim + 1)
+    return counts + 2 * N + 1 + 2 * corrected + 1 + FEATURE_NUMBERS * curves
 
 
 @inline
-def desk_of(scratch: Matrix, slate: Vector, setting: Vector) -> Desk:
-    """The parts of the two scratch arrays."""
-    width, corrections, bent = (
-        int(setting[SETTING.width]),
-        int(setting[SETTING.corrections]),
-        1 + int(setting[SETTING.bends]),
-    )
-    N, top = count_forecasts(setting[SETTING.compete]), count_tops(setting[SETTING.bends])
+def scratch_of(scratch: Matrix, vector_scratch: Vector, settings: Vector) -> LayerScratch:
+    """Return the parts of the two scratch arrays."""
+    width, corrections = int(settings[SETTING.width]), int(settings[SETTING.corrections])
+    curved = 1 + int(settings[SETTING.curves])
+    N = count_forecasts(settings[SETTING.competes])
+    corrected = count_corrected(settings[SETTING.curves])
     a, b = N, 2 * N
-    c, d = b + top, b + 2 * top
-    one, two = 2 * width + NOTES, 2 * corrections + NOTES
-    three = one + two + 2 * bent + NOTES
-    ours, sides, curves = scratch[:one], scratch[one : one + two], scratch[one + two : three]
-    return Desk(
-        slate[:a],
-        slate[a:b],
-        slate[b:c],
-        slate[c:d],
-        slate[d : d + 2 * bent],
-        ours[:width],
-        ours[width : 2 * width],
-        ours[2 * width :],
-        sides[:corrections],
-        sides[corrections : 2 * corrections],
-        sides[2 * corrections :],
-        curves[:bent],
-        curves[bent : 2 * bent],
-        curves[2 * bent :],
+    c, d = b + corrected, b + 2 * corrected
+    one, two = 2 * width + STATS, 2 * corrections + STATS
+    three = one + two + 2 * curved + STATS
+    experts, correcting = scratch[:one], scratch[one : one + two]
+    curving = scratch[one + two : three]
+    return LayerScratch(
+        vector_scratch[:a],
+        vector_scratch[a:b],
+        vector_scratch[b:c],
+        vector_scratch[c:d],
+        vector_scratch[d : d + 2 * curved],
+        experts[:width],
+        experts[width : 2 * width],
+        experts[2 * width :],
+        correcting[:corrections],
+        correcting[corrections : 2 * corrections],
+        correcting[2 * corrections :],
+        curving[:curved],
+        curving[curved : 2 * curved],
+        curving[2 * curved :],
         scratch[three:],
     )
 
 
-def desk_size(
-    width: int, corrections: int, compete: bool, bends: int
+def scratch_size(
+    width: int, corrections: int, competes: bool, curves: int
 ) -> tuple[tuple[int, int], int]:
-    """Shape and length of the two scratch arrays."""
-    bent = 1 + bends
-    shape = 2 * (width + corrections + bent) + 3 * NOTES + max(width, corrections, bent), LANES
-    return shape, 2 * forecasts(float(compete)) + 2 * tops(bends) + 2 * bent
+    """Return the shape of ``LayerArrays.scratch`` and the length of ``vector_scratch``."""
+    curved = 1 + curves
+    rows = 2 * (width + corrections + curved) + 3 * STATS + max(width, corrections, curved)
+    counts = forecast_count(float(competes)) + corrected_count(float(curves))
+    return (rows, LANES), 2 * counts + 2 * curved

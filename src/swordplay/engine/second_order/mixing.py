@@ -9,7 +9,7 @@ the largest, so that a forecaster regains its weight some :math:`\Lambda/(\eta x
 become the best by a share x. No number here has a unit, and no single forecast moves the mixture
 farther than the usual range of the target.
 
-The same weights, with a longer memory, mix the forecasts of other models (``mix_rows``): none of
+The same weights, with a longer memory, mix the forecasts of other models (``robust_mix``): none of
 them can ruin that mixture.
 """
 
@@ -20,220 +20,222 @@ from typing import NamedTuple
 
 from swordplay.compile import inline_exact, kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.second_order.approximations import add_log_losses, put_powers
+from swordplay.engine.second_order.approximations import add_log_losses, exp_all
 
 MEMORY = 500.0
 """M: rounds that losses are remembered for."""
 RATE = 0.1
-"""eta for squared errors, in mean losses of the best."""
+"""eta for squared errors, in mean losses of the best forecaster."""
 LABEL_RATE = 0.3
-"""eta for log losses, in nats: with 1 the mixture would be that of Bayes."""
-FARTHEST_BEHIND = 14.0
+"""eta for log losses, in nats: 1 would give the mixture of Bayes."""
+MAX_LAG_BEHIND = 14.0
 """Lambda: e^14 is a million."""
-WILDEST = 100.0
-"""Losses beyond this many mean losses of the best count as so many: a single outlier decides
-nothing.
+MAX_LOSS_RATIO = 100.0
+"""Losses are clipped at this many mean losses of the best forecaster, so that no single outlier
+decides.
 """
-KNOWN = 20.0
-"""Discounted rounds after which losses are cut like that."""
-ROOM = 0.5
-"""Forecasts may lie outside the usual range of the target by this share of it."""
-SHRINK = 1.0 / 4096.0
-"""How fast the usual range forgets its ends, a share of it a round."""
-FARTHEST = 1e62
-"""No target counts as farther out, in spreads: where the first ones were of 1e-300, squares of
-later ones would pass all
-numbers, and no state that holds them could be loaded."""
-SMALLEST_SHARE = 1e-18
+MIN_ROUNDS = 20.0
+"""Discounted rounds before losses are clipped."""
+RANGE_MARGIN = 0.5
+"""Forecasts may lie outside the usual range of the target by this share of its width."""
+RANGE_SHRINKAGE = 1.0 / 4096.0
+"""Share of its width by which the usual range shrinks at both ends each round."""
+MAX_TARGET = 1e62
+"""Scaled targets are clipped here.
+
+If the first targets are of size 1e-300, squares of later ones would overflow otherwise, and the
+state could not be loaded.
+"""
+MIN_RELATIVE_LOSS = 1e-18
 """Mean losses below this share of the squared range are rounding."""
-SURE = 15.0
-"""Log-odds beyond this are no surer: their losses are e^-15."""
+MAX_LOG_ODDS = 15.0
+"""Log-odds are clipped here: their losses are e^-15."""
 
 
-class Cut(NamedTuple):
-    """How losses are counted."""
+class LossLimits(NamedTuple):
+    """How squared errors are remembered and clipped."""
 
     memory: float
-    wildest: float
-    width: float
-    """Of the usual range."""
+    """Rounds, M."""
+    max_ratio: float
+    """See ``MAX_LOSS_RATIO``."""
+    range_width: float
+    """Width of the usual range of the target."""
 
 
 @inline_exact
-def tamed(target: float, ends: Vector) -> float:
-    """A target that leaves the usual range by no more than the range, as which an outlier counts.
+def clip_target(target: float, target_range: Vector) -> float:
+    """Clip a target to the usual range, widened by its own width at both ends, and MAX_TARGET."""
+    low, high = target_range[0], target_range[1]
+    width = high - low
+    return float(min(max(target, low - width, -MAX_TARGET), high + width, MAX_TARGET))
 
-    Nor does it pass FARTHEST.
+
+@inline_exact
+def update_range(target_range: Vector, target: float) -> None:
+    """Let the usual range shrink and then include a clipped target.
+
+    It never becomes more than three times as wide at once, as targets are clipped.
     """
-    width = ends[1] - ends[0]
-    return float(min(max(target, ends[0] - width, -FARTHEST), ends[1] + width, FARTHEST))
+    width = target_range[1] - target_range[0]
+    target_range[0] = min(target, target_range[0] + RANGE_SHRINKAGE * width)
+    target_range[1] = max(target, target_range[1] - RANGE_SHRINKAGE * width)
 
 
 @inline_exact
-def follow_range(ends: Vector, target: float) -> None:
-    """Let the usual range, ``ends``, learn from a target that is tamed.
-
-    So it never becomes more than twice as wide at once.
-    """
-    width = ends[1] - ends[0]
-    ends[0] = min(target, ends[0] + SHRINK * width)
-    ends[1] = max(target, ends[1] - SHRINK * width)
+def clip_forecast(forecast: float, target_range: Vector) -> float:
+    """Clip a forecast to the usual range, widened by RANGE_MARGIN of its width at both ends."""
+    margin = RANGE_MARGIN * (target_range[1] - target_range[0])
+    return float(min(max(forecast, target_range[0] - margin), target_range[1] + margin))
 
 
 @inline_exact
-def cut(forecast: float, ends: Vector) -> float:
-    """A forecast that does not leave the usual range by more than ROOM of it."""
-    room = ROOM * (ends[1] - ends[0])
-    return float(min(max(forecast, ends[0] - room), ends[1] + room))
-
-
-@inline_exact
-def weigh(behind: Vector, prior: float, weights: Vector) -> None:
-    """w of every forecaster: the first has ``prior`` in the beginning, the others share what is
-    left.
-    """
-    count = len(behind)
+def write_weights(lag_behind: Vector, prior: float, weights: Vector) -> None:
+    """Write w_i = pi_i e^-L_i / sum, with pi_0 = ``prior`` and equal priors of the others."""
+    count = len(lag_behind)
     other = (1.0 - prior) / max(count - 1, 1)
-    put_powers(behind, weights)
+    exp_all(lag_behind, weights)
     total = 0.0
     for i in range(count):
         weights[i] *= prior if i == 0 else other
         total += weights[i]
-    share = 1.0 / total
+    factor = 1.0 / total
     for i in range(count):
-        weights[i] *= share
+        weights[i] *= factor
 
 
 @inline_exact
-def judge_numbers(
-    behind: Vector, sums: Vector, forecasts: Vector, target: float, weight: float, cut_at: Cut
+def score_numbers(
+    lag_behind: Vector,
+    loss_sums: Vector,
+    forecasts: Vector,
+    target: float,
+    weight: float,
+    limits: LossLimits,
 ) -> None:
-    """Take in squared errors.
+    """Add the squared errors of forecasts to L.
 
-    ``sums`` holds the discounted losses of each (and maybe of others who are not asked), and last
-    the discounted rounds. Losses beyond ``cut_at.wildest`` mean losses of the best count as so
-    many.
+    ``loss_sums`` holds the discounted losses of each forecaster (and maybe of some that made no
+    forecast now), and last the discounted rounds.
     """
-    memory, wildest, width = cut_at
-    count = len(behind)
-    fade = 1.0 - 1.0 / memory
-    most = math.inf
-    rounds = len(sums) - 1
-    if sums[rounds] >= KNOWN:
-        most = wildest * max(least(sums, count), SMALLEST_SHARE * width * width)
-    sums[rounds] = fade * sums[rounds] + 1.0
+    memory, max_ratio, width = limits
+    count = len(lag_behind)
+    decay = 1.0 - 1.0 / memory
+    max_loss = math.inf
+    rounds = len(loss_sums) - 1
+    if loss_sums[rounds] >= MIN_ROUNDS:
+        mean = max(least_mean(loss_sums, count), MIN_RELATIVE_LOSS * width * width)
+        max_loss = max_ratio * mean
+    loss_sums[rounds] = decay * loss_sums[rounds] + 1.0
     for i in range(count):
-        miss = target - forecasts[i]
-        sums[i] = fade * sums[i] + min(miss * miss, most)
-    scale = max(least(sums, count), SMALLEST_SHARE * width * width)
-    if scale > 0.0:
-        per = 1.0 / max(scale, 1e-300)
+        error = target - forecasts[i]
+        loss_sums[i] = decay * loss_sums[i] + min(error * error, max_loss)
+    mean = max(least_mean(loss_sums, count), MIN_RELATIVE_LOSS * width * width)
+    if mean > 0.0:
+        factor = 1.0 / max(mean, 1e-300)
         for i in range(count):
-            miss = target - forecasts[i]
-            behind[i] = fade * behind[i] + RATE * weight * min(min(miss * miss, most) * per, 1e6)
-    catch_up(behind)
+            error = target - forecasts[i]
+            loss = min(min(error * error, max_loss) * factor, 1e6)
+            lag_behind[i] = decay * lag_behind[i] + RATE * weight * loss
+    recenter(lag_behind)
 
 
 @inline_exact
-def judge_labels(behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
-    """Take in log losses of log-odds; the target is 0 or 1."""
+def score_labels(lag_behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
+    """Add the log losses of log-odds to L; the target is 0 or 1."""
     sign = 1.0 if target > 0.5 else -1.0
-    add_log_losses(behind, forecasts, sign, SURE, 1.0 - 1.0 / MEMORY, LABEL_RATE * weight)
-    catch_up(behind)
+    decay, rate = 1.0 - 1.0 / MEMORY, LABEL_RATE * weight
+    add_log_losses(lag_behind, forecasts, sign, MAX_LOG_ODDS, decay, rate)
+    recenter(lag_behind)
 
 
 @inline_exact
-def least(sums: Vector, count: int) -> float:
-    """Mean loss of the best."""
-    best = sums[0]
+def least_mean(loss_sums: Vector, count: int) -> float:
+    """Return the least of the first ``count`` discounted mean losses."""
+    least = loss_sums[0]
     for i in range(1, count):
-        best = min(best, sums[i])
-    return float(best / sums[len(sums) - 1])
+        least = min(least, loss_sums[i])
+    return float(least / loss_sums[len(loss_sums) - 1])
 
 
 @inline_exact
-def leader(behind: Vector) -> float:
-    """How far behind the best of some is."""
-    best = behind[0]
-    for i in range(1, len(behind)):
-        best = min(best, behind[i])
-    return float(best)
+def smallest(values: Vector) -> float:
+    """Return the smallest number."""
+    least = values[0]
+    for i in range(1, len(values)):
+        least = min(least, values[i])
+    return float(least)
 
 
 @inline_exact
-def catch_up(behind: Vector) -> None:
-    """The leader at 0, nobody farther behind than FARTHEST_BEHIND."""
-    best = leader(behind)
-    for i in range(len(behind)):
-        behind[i] = min(behind[i] - best, FARTHEST_BEHIND)
+def recenter(lag_behind: Vector) -> None:
+    """L_i = min(L_i - min_j L_j, Lambda)."""
+    least = smallest(lag_behind)
+    for i in range(len(lag_behind)):
+        lag_behind[i] = min(lag_behind[i] - least, MAX_LAG_BEHIND)
 
 
 @inline_exact
-def keep_distance(behind: Vector, count: int, before: float) -> None:
-    """After a round in which only the first of all were judged: the others stay where they were,
-    seen from the best of these.
+def keep_unscored(lag_behind: Vector, count: int, before: float) -> None:
+    """Keep the distances of forecasters that made no forecast, all but the first ``count``.
 
-    ``before`` is how far behind that one was before the round; now it is at 0.
+    ``before`` is the smallest L of the others before the round; it is 0 now.
     """
-    for i in range(count, len(behind)):
-        behind[i] -= before
-    catch_up(behind)
+    for i in range(count, len(lag_behind)):
+        lag_behind[i] -= before
+    recenter(lag_behind)
 
 
 LONG_MEMORY = 8000.0
 """Rounds that losses of other models are remembered for: outliers may occur once in 1,000 rows."""
-LARGEST_RATIO = 1e4
-"""Losses of other models count in full up to so many mean losses of the best."""
+LONG_MAX_LOSS_RATIO = 1e4
+"""``MAX_LOSS_RATIO`` of other models."""
 
 
 @kernel
-def cut_rows(said: Matrix, targets: Vector, known: Vector, widths: Vector) -> None:
-    """Cut the forecasts of each row to the usual range of the target, which then learns from its
-    target; tame the targets.
+def clip_rows(forecasts: Matrix, targets: Vector, known: Vector, range_widths: Vector) -> None:
+    """Clip forecasts and targets of each row to the usual range, which then includes the target.
 
-    ``known`` holds the two ends of the range and the rows learned; how wide it was before each row
-    goes to ``widths``.
+    ``known`` holds the two ends of the range and the number of rows learned. ``range_widths`` takes
+    the width of the range before each row.
     """
-    ends = known[:2]
+    target_range = known[:2]
     for t in range(len(targets)):
-        widths[t] = ends[1] - ends[0]
+        range_widths[t] = target_range[1] - target_range[0]
         if known[2] > 0.0:
-            for i in range(said.shape[1]):
-                said[t, i] = cut(said[t, i], ends)
-        targets[t] = tamed(targets[t], ends) if known[2] > 1.0 else targets[t]
+            for i in range(forecasts.shape[1]):
+                forecasts[t, i] = clip_forecast(forecasts[t, i], target_range)
+        targets[t] = clip_target(targets[t], target_range) if known[2] > 1.0 else targets[t]
         if known[2] == 0.0:
-            ends[0] = ends[1] = targets[t]
-        follow_range(ends, targets[t])
+            target_range[0] = target_range[1] = targets[t]
+        update_range(target_range, targets[t])
         known[2] += 1.0
 
 
 @kernel
-def mix_rows(
-    said: Matrix,
+def robust_mix(
+    forecasts: Matrix,
     targets: Vector,
     weights: Vector,
-    widths: Vector,
+    range_widths: Vector,
     prior: float,
     numbers: Vector,
-    shares: Vector,
+    scratch: Vector,
     answer: Vector,
 ) -> None:
     """Mix the N forecasts of each row before its target is learned.
 
-    The first of them has ``prior`` in the beginning.
-
-    ``numbers`` holds how far behind each is, N, their discounted losses and the rounds of these, N
-    + 1; ``shares`` is scratch.
+    ``prior`` is the initial weight of the first one. ``numbers`` holds L of each, then their
+    discounted losses and rounds, 2 N + 1 in all; ``scratch`` has N.
     """
-    count = said.shape[1]
-    behind, sums = numbers[:count], numbers[count : 2 * count + 1]
+    count = forecasts.shape[1]
+    lag_behind, loss_sums = numbers[:count], numbers[count : 2 * count + 1]
     for t in range(len(targets)):
-        weigh(behind, prior, shares)
+        write_weights(lag_behind, prior, scratch)
         total = 0.0
         for i in range(count):
-            total += shares[i] * said[t, i]
+            total += scratch[i] * forecasts[t, i]
         answer[t] = total
         weight = weights[t] if len(weights) > 0 else 1.0
-        judge_numbers(
-            behind, sums, said[t], targets[t], weight, Cut(LONG_MEMORY, LARGEST_RATIO, widths[t])
-        )
+        limits = LossLimits(LONG_MEMORY, LONG_MAX_LOSS_RATIO, range_widths[t])
+        score_numbers(lag_behind, loss_sums, forecasts[t], targets[t], weight, limits)

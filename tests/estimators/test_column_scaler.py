@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from swordplay.compile import uncompiled
 from swordplay.engine.column_stats import (
-    AT_REST,
-    LONGEST_REST,
-    PACE,
-    SETTLED,
-    TRUSTED,
+    MAX_CONSTANT_ROWS,
+    MIN_DEVIATION,
+    MIN_RATE,
+    MIN_TARGETS,
     WARM_UP,
-    middle_deviation,
+    WARMED_UP,
+    median_deviation,
 )
-from swordplay.estimators.scaler import Locator, Scaler
+from swordplay.estimators.column_scaler import ColumnStats, TargetStats
 from tolerances import ROUNDING
 
 
@@ -36,14 +36,14 @@ def naive(column, clip):
             first.append(value)
             center, spread = measured(first, len(first), clip)
         elif first.count(usual) <= WARM_UP // 2 + 1:
-            pace = max(1 / seen, PACE)
+            pace = max(1 / seen, MIN_RATE)
             off = float(np.clip((value - center) / spread, -clip, clip))
             center += pace * spread * off
-            if abs(off) > AT_REST:
+            if abs(off) > MIN_DEVIATION:
                 spread *= float(np.sqrt(1 + pace * (off**2 - 1)))
         elif value != usual:
             first[first.index(usual)] = value
-            center, spread = measured(first, min(seen, LONGEST_REST), clip)
+            center, spread = measured(first, min(seen, MAX_CONSTANT_ROWS), clip)
     return answer
 
 
@@ -82,8 +82,8 @@ def columns(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_scaler_does_what_it_says(seed):
     rows = columns(seed)
-    scaler = Scaler(rows.shape[1], clip=5.0)
-    ours, norms = scaler.scale_and_follow(rows)
+    scaler = ColumnStats(rows.shape[1], clip=5.0)
+    ours, norms = scaler.scale_and_update(rows)
     assert (ours[:, -1] == 1.0).all()
     for j, column in enumerate(rows.T):
         for t, (center, spread) in enumerate(naive(column, 5.0)):
@@ -93,7 +93,7 @@ def test_scaler_does_what_it_says(seed):
     assert np.abs(norms - np.square(ours).sum(axis=1)).max() <= ROUNDING * norms.max()
 
 
-def test_the_middle_deviation_is_that_of_sorted_distances():
+def test_the_median_deviation_is_that_of_sorted_distances():
     """From any centre, below and above all values too, and with values that are alike."""
     rng = np.random.default_rng(0)
     for _ in range(500):
@@ -102,7 +102,7 @@ def test_the_middle_deviation_is_that_of_sorted_distances():
         )
         center, half = rng.normal() * 3.0, len(values) - len(values) // 2
         expected = sorted(abs(values - center))[-half]
-        assert uncompiled(middle_deviation)(values, len(values), center) == expected
+        assert uncompiled(median_deviation)(values, len(values), center) == expected
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -117,32 +117,32 @@ def test_settled_columns_go_together_and_mixed_ones_one_by_one_to_the_same_bits(
     rows[rng.random(3000) < 0.1, 4] = np.nan
     rows[1500:, 5] *= 1e-305
     rows[:60, 6] *= 1e-305  # too close together for a spread
-    together, mixed = Scaler(7, clip=3.0), Scaler(8, clip=3.0)
-    ours, _ = together.scale_and_follow(rows)
-    theirs, _ = mixed.scale_and_follow(np.column_stack([rows, np.full(3000, 2.0)]))
+    together, mixed = ColumnStats(7, clip=3.0), ColumnStats(8, clip=3.0)
+    ours, _ = together.scale_and_update(rows)
+    theirs, _ = mixed.scale_and_update(np.column_stack([rows, np.full(3000, 2.0)]))
     assert np.array_equal(ours[:, :7], theirs[:, :7])
     for one, other in zip(together.arrays, mixed.arrays, strict=True):
         assert np.array_equal(one, other[..., :7])
-    assert (together.arrays[3][WARM_UP // 2] == SETTLED).all()
-    assert (mixed.arrays[3][WARM_UP // 2] == SETTLED).sum() == 7
+    assert (together.arrays[3][WARM_UP // 2] == WARMED_UP).all()
+    assert (mixed.arrays[3][WARM_UP // 2] == WARMED_UP).sum() == 7
 
 
 def test_pieces_make_the_whole_bit_by_bit():
     rows = columns(3)
-    whole, parts = Scaler(rows.shape[1]), Scaler(rows.shape[1])
-    expected = whole.scale_and_follow(rows)[0]
-    pieces = [parts.scale_and_follow(rows[:7])[0]]
+    whole, parts = ColumnStats(rows.shape[1]), ColumnStats(rows.shape[1])
+    expected = whole.scale_and_update(rows)[0]
+    pieces = [parts.scale_and_update(rows[:7])[0]]
     saved = parts.state()
-    resumed = Scaler(rows.shape[1])
+    resumed = ColumnStats(rows.shape[1])
     resumed.load_state(saved)
-    pieces.append(resumed.scale_and_follow(rows[7:])[0])
+    pieces.append(resumed.scale_and_update(rows[7:])[0])
     assert np.array_equal(np.vstack(pieces), expected)
 
 
 def test_scaling_without_learning_changes_nothing():
     rows = columns(4)
-    scaler = Scaler(rows.shape[1])
-    scaler.scale_and_follow(rows[:50])
+    scaler = ColumnStats(rows.shape[1])
+    scaler.scale_and_update(rows[:50])
     before = scaler.state()
     scaler.scale(rows[50:])
     after = scaler.state()
@@ -153,14 +153,14 @@ def test_an_outlier_in_the_first_row_is_forgotten_at_once():
     rng = np.random.default_rng(1)
     column = rng.normal(size=200)
     column[0] = 1e6
-    scaled = Scaler(1, intercept=False).scale_and_follow(column[:, None])[0][:, 0]
+    scaled = ColumnStats(1, intercept=False).scale_and_update(column[:, None])[0][:, 0]
     assert 0.7 < scaled[5:].std() < 1.5
 
 
 def test_a_change_of_scale_is_caught_up_with():
     rng = np.random.default_rng(2)
     column = rng.normal(size=6000) * np.where(np.arange(6000) < 1000, 1.0, 1e3)
-    scaled = Scaler(1, intercept=False).scale_and_follow(column[:, None])[0][:, 0]
+    scaled = ColumnStats(1, intercept=False).scale_and_update(column[:, None])[0][:, 0]
     assert 0.5 < scaled[-1000:].std() < 1.5
 
 
@@ -172,7 +172,7 @@ def test_a_first_move_that_is_an_outlier_is_forgotten_with_the_second(rest, outl
     for place in (10, rest - 1):
         column = np.concatenate([np.full(rest, 7.0), rng.normal(7.0, 2.0, size=300)])
         column[place] = outlier
-        scaled = Scaler(1, intercept=False).scale_and_follow(column[:, None])[0][:, 0]
+        scaled = ColumnStats(1, intercept=False).scale_and_update(column[:, None])[0][:, 0]
         assert 0.5 < scaled[rest + 30 :].std() < 4.0
 
 
@@ -184,16 +184,16 @@ def test_a_column_at_rest_keeps_its_spread_within_reach():
     spreads = []
     for rest in (100_000, 1_000_000):
         column = np.concatenate([rng.normal(size=1000), np.full(rest, 0.5)])
-        scaler = Scaler(1)
-        scaler.scale_and_follow(column[:, None])
+        scaler = ColumnStats(1)
+        scaler.scale_and_update(column[:, None])
         spreads.append(scaler.places[1][0])
     assert spreads[1] == pytest.approx(spreads[0], rel=0.5)
-    assert spreads[1] > AT_REST / 2
+    assert spreads[1] > MIN_DEVIATION / 2
 
 
 @given(st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=100))
 def test_scaled_numbers_are_finite_and_clipped(values):
-    scaled, norms = Scaler(1, clip=5.0).scale_and_follow(np.array(values)[:, None])
+    scaled, norms = ColumnStats(1, clip=5.0).scale_and_update(np.array(values)[:, None])
     assert (np.abs(scaled) <= 5.0).all()
     assert np.isfinite(norms).all()
 
@@ -201,16 +201,16 @@ def test_scaled_numbers_are_finite_and_clipped(values):
 def test_the_locator_keeps_the_largest_spread():
     rng = np.random.default_rng(5)
     values = rng.normal(size=3000) * np.where(np.arange(3000) < 500, 10.0, 0.1)
-    where = Locator(clip=10.0).locate_and_follow(values)
+    where = TargetStats(clip=10.0).track(values)
     settled = where[WARM_UP:]
     assert np.array_equal(settled[:, 2], np.maximum.accumulate(settled[:, 1]))
     assert where[-1, 2] > 2 * where[-1, 1]  # the spread has shrunk since
 
 
 def test_the_locator_trusts_no_few_values():
-    where = Locator(clip=10.0).locate_and_follow(np.array([1e6, -1e6, 1.0, 2.0, 3.0, 2.0, 1.0]))
-    assert (where[:TRUSTED, 1:] == 0.0).all()
-    assert 0.0 < where[TRUSTED, 1] < 100.0
+    where = TargetStats(clip=10.0).track(np.array([1e6, -1e6, 1.0, 2.0, 3.0, 2.0, 1.0]))
+    assert (where[:MIN_TARGETS, 1:] == 0.0).all()
+    assert 0.0 < where[MIN_TARGETS, 1] < 100.0
 
 
 def odd_columns(rows, seed):
@@ -238,24 +238,24 @@ def odd_columns(rows, seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_rows_lead_to_can_be_loaded(seed):
     table = odd_columns(170, seed)
-    scaler, locators = Scaler(table.shape[1]), [Locator(clip=5.0) for _ in table.T]
+    scaler, locators = ColumnStats(table.shape[1]), [TargetStats(clip=5.0) for _ in table.T]
     for row in table:
-        scaler.scale_and_follow(row[None])
-        Scaler(table.shape[1]).load_state(scaler.state())
+        scaler.scale_and_update(row[None])
+        ColumnStats(table.shape[1]).load_state(scaler.state())
         for locator, value in zip(locators, row, strict=True):
             if not np.isnan(value):
-                locator.locate_and_follow(np.array([value]))
-                Locator(clip=5.0).load_state(locator.state())
+                locator.track(np.array([value]))
+                TargetStats(clip=5.0).load_state(locator.state())
 
 
 @pytest.mark.parametrize("rows", [7, WARM_UP])
 def test_first_values_that_do_not_lead_to_what_is_known_are_refused(rows):
-    scaler = Scaler(2)
-    scaler.scale_and_follow(np.random.default_rng(0).normal(size=(rows, 2)))
+    scaler = ColumnStats(2)
+    scaler.scale_and_update(np.random.default_rng(0).normal(size=(rows, 2)))
     for name, change in [
-        ("first", lambda first: np.vstack([first[1::-1], first[2:]])),  # not sorted
-        ("first", lambda first: first + 1.0),
-        ("first", np.zeros_like),
+        ("first_values", lambda first: np.vstack([first[1::-1], first[2:]])),  # not sorted
+        ("first_values", lambda first: first + 1.0),
+        ("first_values", np.zeros_like),
         ("centers", lambda centers: centers + 1e-9),
         ("spreads", lambda spreads: 10.0 * spreads),
     ]:
@@ -263,16 +263,16 @@ def test_first_values_that_do_not_lead_to_what_is_known_are_refused(rows):
         saved[name] = change(saved[name])
         with pytest.raises(
             ValueError,
-            match=r"state\['first'\] has values in column 0 that do not lead to its centre",
+            match=r"state\['first_values'\] has values in column 0 that do not lead to its centre",
         ):
-            Scaler(2).load_state(saved)
+            ColumnStats(2).load_state(saved)
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2, 5])
 def test_arrays_are_of_the_same_types_whatever_the_width(dim):
     """Or the largest kernel would be compiled again for models that begin without columns."""
-    scaler = Scaler(dim)
-    assert not scaler.arrays.first.flags.c_contiguous
+    scaler = ColumnStats(dim)
+    assert not scaler.arrays.first_values.flags.c_contiguous
     scaler.widen(dim + 3)
-    assert not scaler.arrays.first.flags.c_contiguous
-    assert not pickle.loads(pickle.dumps(scaler)).arrays.first.flags.c_contiguous
+    assert not scaler.arrays.first_values.flags.c_contiguous
+    assert not pickle.loads(pickle.dumps(scaler)).arrays.first_values.flags.c_contiguous

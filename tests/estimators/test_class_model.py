@@ -9,11 +9,11 @@ import pytest
 
 from swordplay.core.state import split_parts
 from swordplay.engine import stack as stack_room
-from swordplay.estimators import heads as heads_room
-from swordplay.estimators import probabilities
-from swordplay.estimators.classes import OneModelPerClass
-from swordplay.estimators.model import LinearModel
-from swordplay.estimators.scaler import Scaler
+from swordplay.estimators import linear_model
+from swordplay.estimators.class_model import ClassModel
+from swordplay.estimators.class_probabilities import probabilities_of, probability_of_second
+from swordplay.estimators.column_scaler import ColumnStats
+from swordplay.estimators.linear_model import LinearModel
 from swordplay.sklearn import SwordClassifier
 from tolerances import LAST_BIT
 
@@ -34,7 +34,7 @@ def stream(classes=4, rows=120, dim=3):
 
 
 def several(make, classes=0):
-    return OneModelPerClass(lambda: LinearModel(3, loss="logistic", **make), classes)
+    return ClassModel(lambda: LinearModel(3, loss="logistic", **make), classes)
 
 
 def same(found, wanted):
@@ -61,14 +61,17 @@ class TestClassesFromTheStart:
         )
         parts = [slice(first, first + size) for first in range(0, len(rows), size)]
         found = np.concatenate(
-            [model.scores_then_learn(rows[part], labels[part], weights[part]) for part in parts]
+            [
+                model.scores_then_learn(rows[part], labels[part], weights[part]).scores
+                for part in parts
+            ]
         )
         assert np.array_equal(found, wanted)
         assert np.array_equal(
-            model.scores(rows), np.column_stack([one.predict(rows) for one in alone])
+            model.scores(rows).scores, np.column_stack([one.predict(rows) for one in alone])
         )
         for head, one in zip(model.heads, alone, strict=True):
-            assert same(head.engine.compact_state(), one.engine.compact_state())
+            assert same(head.learner.compact_state(), one.head.learner.compact_state())
             assert same(head.columns.state(), one.columns.state())
 
     @every_make
@@ -77,24 +80,26 @@ class TestClassesFromTheStart:
         model, single = several(make, 4), several(make, 4)
         model.predict_then_learn(rows, labels)
         for row, label in zip(rows, labels.tolist(), strict=True):
-            single.learn_row(row, label)
+            single.predict_then_learn(row[None], np.array([label]))
         assert same(single.state(), model.state())
-        assert [single.predict_row(row) for row in rows[:9]] == model.predict(rows[:9]).tolist()
+        assert [single.predict(row[None])[0].tolist() for row in rows[:9]] == model.predict(
+            rows[:9]
+        ).tolist()
 
     def test_a_class_that_was_not_seen_costs_nothing(self):
         rows, labels = stream(3)
         model = several({}, 1000)
         model.predict_then_learn(rows, labels)
-        assert [len(team) for team in model.teams] == [4]
+        assert [len(group.heads) for group in model.groups] == [4]
         assert len(model.heads) == 1000
         assert len(model.state()) < 60
         few = several({}, 5)
         for k in range(5):
-            few.learn_row(rows[k], k)
-            assert len(few.teams[0]) == min(
+            few.predict_then_learn(rows[k : k + 1], np.array([k]))
+            assert len(few.groups[0].heads) == min(
                 5, k + 2
             )  # the last one of those that waited keeps their head
-        assert few._waiting == set()
+        assert few._unseen == set()
 
 
 class TestLateClasses:
@@ -106,7 +111,7 @@ class TestLateClasses:
         model.predict_then_learn(rows[:60], early[:60])
         whole.predict_then_learn(rows[:60], (early[:60] == 1).astype(float))
         model.grow(4)
-        found = model.scores_then_learn(rows[60:], labels[60:])
+        found = model.scores_then_learn(rows[60:], labels[60:]).scores
         # class 0 goes on with a copy turned round, class 1 with the model itself, the others with
         # fresh ones
         turned, late = (
@@ -130,18 +135,18 @@ class TestLateClasses:
         rows, labels = stream()
         rows = np.hstack([rows, np.zeros((len(rows), 2))])
         rows[50:, 3], rows[80:, 4] = 1.0, 2.0
-        model = OneModelPerClass(lambda: LinearModel(3, loss="logistic", grows=True), 3)
+        model = ClassModel(lambda: LinearModel(3, loss="logistic", grows=True), 3)
         model.predict_then_learn(rows[:70], labels[:70] % 3)
         model.grow(4)
         model.predict_then_learn(rows[70:], labels[70:])
-        assert model.teams[0].dim == 5
+        assert model.groups[0].dim == 5
         assert model.predict(rows).shape == (120, 4)
-        lagged = OneModelPerClass(lambda: LinearModel(3, loss="logistic", grows=True, lags=1), 2)
+        lagged = ClassModel(lambda: LinearModel(3, loss="logistic", grows=True, lags=1), 2)
         lagged.predict_then_learn(rows[:70], labels[:70] % 2)
         lagged.grow(3)
-        assert [team.dim for team in lagged.teams] == [4, 4, 4]
+        assert [group.dim for group in lagged.groups] == [4, 4, 4]
         assert np.array_equal(
-            lagged.teams[2].columns.places[0][1:], lagged.teams[0].columns.places[0][1:]
+            lagged.groups[2].columns.places[0][1:], lagged.groups[0].columns.places[0][1:]
         )
 
     def test_no_rows_are_no_error(self):
@@ -176,18 +181,18 @@ class TestStates:
         whole, mixed = several(make, 3), several(make, 3)
         whole.predict_then_learn(rows, labels)
         for t in range(3):
-            mixed.learn_row(rows[t], int(labels[t]))
-        mixed.predict_row(rows[3])
+            mixed.predict_then_learn(rows[t : t + 1], labels[t : t + 1])
+        mixed.predict(rows[3:4])
         mixed.predict_then_learn(rows[3:60], labels[3:60])
-        mixed.learn_row(rows[60], int(labels[60]))
+        mixed.predict_then_learn(rows[60:61], labels[60:61])
         mixed.load_state(mixed.state())
-        for team in mixed.teams:
-            team.load_state(
-                split_parts(team.shared_state()),
-                [one.compact_state() for one in team.stack.learners],
+        for group in mixed.groups:
+            group.load_heads(
+                split_parts(group.shared_state()),
+                [one.compact_state() for one in group.heads.learners],
             )
         for t in range(61, len(rows)):
-            mixed.learn_row(rows[t], int(labels[t]))
+            mixed.predict_then_learn(rows[t : t + 1], labels[t : t + 1])
         assert same(mixed.state(), whole.state())
 
     def test_a_copy_of_a_head_has_its_settings_too(self):
@@ -196,23 +201,29 @@ class TestStates:
         model.predict_then_learn(
             rows, 100.0 + np.arange(120.0)
         )  # the radius is so many spreads of the target
-        model.heads.fork(0)
-        assert same(model.heads[1].engine.compact_state(), model.engine.compact_state())
+        model.copy_head(0)
+        assert same(model.snapshot(1).learner.compact_state(), model.head.learner.compact_state())
 
     @pytest.mark.parametrize(
         ("change", "words"),
         [
             (
-                {"team": np.array([0, 0, 0, 9])},
-                r"state\['team'\] must hold whole numbers from 0 to 3, got 9 at 3",
+                {"group": np.array([0, 0, 0, 9])},
+                r"state\['group'\] must hold whole numbers from 0 to 3, got 9 at 3",
             ),
-            ({"team": np.array([0, 0, 0])}, r"state\['team'\] must have shape \(4,\), got \(3,\)"),
-            ({"team": np.array([0, 0, 0, 2])}, "leaves heads out"),
-            ({"place": np.array([0, 1, 2, -1])}, r"state\['place'\] must hold whole numbers"),
-            ({"place": np.array([0, 1, 1, 3])}, "leaves heads out"),
-            ({"place": np.array([1, 1, 2, 0])}, "one head for several classes that have been seen"),
+            (
+                {"group": np.array([0, 0, 0])},
+                r"state\['group'\] must have shape \(4,\), got \(3,\)",
+            ),
+            ({"group": np.array([0, 0, 0, 2])}, "leaves heads out"),
+            ({"position": np.array([0, 1, 2, -1])}, r"state\['position'\] must hold whole numbers"),
+            ({"position": np.array([0, 1, 1, 3])}, "leaves heads out"),
+            (
+                {"position": np.array([1, 1, 2, 0])},
+                "one head for several classes that have been seen",
+            ),
             ({"counts": np.zeros(0)}, r"counts of shape \(0,\)"),
-            ({"turned": 2}, "turned = 2"),
+            ({"first_negated": 2}, "first_negated = 2"),
             (
                 {"0.columns.counts": np.array([1.0, -1.0, 1.0])},
                 r"state\['counts'\] must hold whole numbers",
@@ -228,7 +239,7 @@ class TestStates:
             rows, labels
         )  # heads: 0 stands for class 3 alone, 1 to 3 for the others in their order
         state = model.state()
-        assert sorted(state["place"].tolist()) == [0, 1, 2, 3]
+        assert sorted(state["position"].tolist()) == [0, 1, 2, 3]
         with pytest.raises(ValueError, match=words):
             several({}).load_state(state | change)
 
@@ -248,7 +259,7 @@ class TestStates:
         rows, labels = stream(3)
         model = several({"lags": 1}, 3)
         model.predict_then_learn(rows, labels)
-        state = model.state() | {"team": np.zeros(3), "place": np.arange(3)}
+        state = model.state() | {"group": np.zeros(3), "position": np.arange(3)}
         state |= {
             f"0.{k}.{name}": state[f"{k}.0.{name}"] for k in (1, 2) for name in layout_names(state)
         }
@@ -273,8 +284,8 @@ class TestRoom:
         model.predict_then_learn(rows, labels.astype(float))
         made.clear()
         for _ in range(100):
-            model.heads.add()
-            assert len(model.heads.stack.arrays.scalars) == len(model.heads)
+            model.add_head()
+            assert len(model.heads.arrays.scalars) == len(model.heads)
         assert (
             sum(len(shape) == 3 and shape[0] > 1 for shape in made) == 3 * 7
         )  # three arrays, at 2, 4, ... 128 heads
@@ -287,40 +298,40 @@ class TestRoom:
     def test_of_a_scaler(self, follow):
         rows = np.random.default_rng(0).normal(size=(50, 40))
         grown, wanted = (
-            Scaler(1, follow=follow),
-            Scaler(40, follow=follow).scale_and_follow(rows)[0],
+            ColumnStats(1, follow=follow),
+            ColumnStats(40, follow=follow).scale_and_update(rows)[0],
         )
         for dim in range(2, 41):
             grown.widen(dim)
-            assert not grown.arrays.first.flags.c_contiguous
+            assert not grown.arrays.first_values.flags.c_contiguous
         for one in (
             copy.deepcopy(grown),
             pickle.loads(pickle.dumps(grown)),
             grown,
-            Scaler(40, follow=follow),
+            ColumnStats(40, follow=follow),
         ):
             one.load_state(one.state())
             assert (
-                not one.arrays.first.flags.c_contiguous
+                not one.arrays.first_values.flags.c_contiguous
             )  # of one layout, or kernels would be compiled once more
-            assert np.array_equal(one.scale_and_follow(rows)[0], wanted)
+            assert np.array_equal(one.scale_and_update(rows)[0], wanted)
 
 
 class TestPlan:
     def test_by_hand(self):
-        from swordplay.engine.row_rounds import SETTING, plan
+        from swordplay.engine.row_rounds import ROW_SETTING, plan
 
         targets, weights = np.array([5.0, 5.0, 105.0, 105.0]), np.array([1.0, 3.0, 1.0, 1.0])
         norms = np.array([2.0, 0.0, 4.0, 4.0])
         where = np.array([[3.0, 1.0, 2.0], [3.0, 1.0, 2.0], [5.0, 2.0, 7.0], [5.0, 0.0, 7.0]])
-        setting = np.zeros(len(SETTING))
+        setting = np.zeros(len(ROW_SETTING))
         setting[
             [
-                SETTING.curvature,
-                SETTING.threshold,
-                SETTING.reach,
-                SETTING.smallest_norm,
-                SETTING.radius,
+                ROW_SETTING.curvature,
+                ROW_SETTING.threshold,
+                ROW_SETTING.max_deviation,
+                ROW_SETTING.min_squared_norm,
+                ROW_SETTING.radius,
             ]
         ] = (
             0.5,
@@ -340,7 +351,7 @@ class TestPlan:
         assert schedule[:, 1].tolist() == [10.0, 10.0, 20.0, 0.0]
         assert schedule[:, 2].tolist() == [16.0, 16.0, 56.0, 56.0]
         assert goals.tolist() == [2.0, 2.0, 100.0, 100.0]
-        setting[SETTING.logistic] = 1.0
+        setting[ROW_SETTING.is_logistic] = 1.0
         plan(targets, weights[:0], norms, where, setting, schedule, goals)
         assert schedule.tolist() == [
             [1.0, 1.0, 8.0],
@@ -351,7 +362,7 @@ class TestPlan:
         assert goals.tolist() == targets.tolist()
 
     def test_settings_of_the_losses(self):
-        from swordplay.engine.row_rounds import SETTING
+        from swordplay.engine.row_rounds import ROW_SETTING
 
         wanted = {
             "squared": (0.0, 1.0, 10.0),
@@ -361,7 +372,7 @@ class TestPlan:
         for loss, (logistic, curvature, threshold) in wanted.items():
             setting = LinearModel(
                 2, loss=loss, radius=3.0, clip=4.0, standardize=loss != "huber"
-            ).heads._setting
+            )._settings
             clip = np.inf if loss == "huber" else 4.0
             assert setting.tolist() == [
                 logistic,
@@ -374,14 +385,14 @@ class TestPlan:
                 10.0,
                 float(loss == "huber"),
             ]
-            assert SETTING._fields[3:6] == ("reach", "smallest_norm", "radius")
+            assert ROW_SETTING._fields[3:6] == ("max_deviation", "min_squared_norm", "radius")
 
     @every_make
     def test_chunks_leave_no_trace(self, make, monkeypatch):
         rows, labels = stream(3)
         whole, cut = several(make, 3), several(make, 3)
-        monkeypatch.setattr(heads_room, "CHUNK", 7)
-        monkeypatch.setattr(heads_room, "FEWEST_ROWS", 3)
+        monkeypatch.setattr(linear_model, "CHUNK", 7)
+        monkeypatch.setattr(linear_model, "MIN_CHUNK_ROWS", 3)
         cut.predict_then_learn(rows, labels)
         monkeypatch.undo()
         whole.predict_then_learn(rows, labels)
@@ -392,7 +403,7 @@ class TestProbabilities:
     def test_are_shares_of_the_logistics(self):
         scores = np.array([[0.0, 1.0, -2.0], [-800.0, -801.0, -900.0], [30.0, -1.0, 0.0]])
         logistic = 1.0 / (1.0 + np.exp(-scores[[0, 2]]))
-        found = probabilities.of_scores(scores, 3)
+        found = probabilities_of(scores, 3)
         np.testing.assert_allclose(
             found[[0, 2]], logistic / logistic.sum(axis=1, keepdims=True), rtol=LAST_BIT
         )
@@ -402,18 +413,18 @@ class TestProbabilities:
 
     def test_of_two_and_of_one(self):
         scores = np.array([[-1000.0], [-2.0], [0.0], [3.0], [1000.0]])
-        found = probabilities.of_scores(scores, 2)
+        found = probabilities_of(scores, 2)
         assert found[[0, 2, 4]].tolist() == [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
         np.testing.assert_allclose(
             found[:, 1], [0.0, 1 / (1 + np.e**2), 0.5, 1 / (1 + np.e**-3), 1.0], rtol=LAST_BIT
         )
         np.testing.assert_allclose(
-            [probabilities.of_two(score) for score in scores[:, 0]],
-            found,
+            [probability_of_second(score) for score in scores[:, 0]],
+            found[:, 1],
             rtol=LAST_BIT,
             atol=LAST_BIT,
         )
-        assert probabilities.of_scores(scores, 1).tolist() == [[1.0]] * 5
+        assert probabilities_of(scores, 1).tolist() == [[1.0]] * 5
 
 
 def test_labels_of_single_precision_are_labels():
