@@ -104,7 +104,7 @@ def ended(process: subprocess.Popen) -> tuple[float, float]:
         time.sleep(0.01)
         waited += min(
             time.monotonic() - begun, 0.1
-        )  # whoever is stopped, or gets no processor, cannot look
+        )  # a process that is stopped, or gets no processor, cannot look
     if process.poll() is None:
         process.kill()
     code = process.wait()
@@ -337,7 +337,7 @@ def soak(seconds: float) -> dict[str, float]:
 
     Then how long the server takes to end.
 
-    In every tenth somebody opens the live page and soon takes in no more of it.
+    In every tenth one more client opens the live page and soon reads no more of it.
     """
     table, figures, watching = as_sent(rows()), {}, []
     with server() as found:

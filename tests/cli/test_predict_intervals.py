@@ -111,10 +111,14 @@ def test_the_first_row_of_each_key_has_an_interval(bulk, capsys):
     assert "3 rows have " + NO_INTERVAL in said
 
 
+@pytest.mark.parametrize("keys", [False, True])
 @pytest.mark.parametrize(("columns", "dominant"), [(walk(), True), (linear(), False)])
-def test_it_is_said_where_the_last_targets_carry_most_of_the_weight(columns, dominant, capsys):
-    learned(columns)
-    write("new.csv", {"x": [0.5, -1.0, 2.0]})
+def test_it_is_said_where_the_last_targets_carry_most_of_the_weight(
+    columns, dominant, keys, capsys
+):
+    shop = {"shop": ["a"] * len(columns["x"])} if keys else {}
+    learned(shop | columns, *(("--key", "shop") if keys else ()))
+    write("new.csv", ({"shop": ["a"] * 3} if keys else {}) | {"x": [0.5, -1.0, 2.0]})
     assert run(["predict", "new.csv", "--state", "m.state", "-o", "p.csv"]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert (WITHOUT_TARGETS in said) == dominant

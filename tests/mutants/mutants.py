@@ -1524,7 +1524,7 @@ MUTANTS = [
     *_in(
         "serving/group_commit.py",
         (
-            "tests/serving/test_group_commit.py::test_whoever_was_answered_comes_again_in_time_for_the_next_group",
+            "tests/serving/test_group_commit.py::test_clients_that_were_answered_are_in_time_for_the_next_group",
             "tests/serving/test_group_commit.py::test_a_long_group_is_done_while_the_next_one_is_written",
             "tests/serving/test_group_commit.py::test_what_is_long",
         ),

@@ -17,8 +17,8 @@ from pathlib import Path
 PATIENCE = 60.0
 """Seconds until a server counts as hanging; on a busy machine things take their time."""
 STEP, MOST = 0.005, 0.1
-"""Seconds between two looks at a server, and what counts of them at the most: whoever is stopped
-cannot look.
+"""Seconds between two looks at a server, and the most of them that counts: while this process is
+stopped it cannot look.
 """
 
 

@@ -118,7 +118,7 @@ def test_columns_of_a_series_are_counted_as_the_model_has_them():
     for k, name in enumerate("abc"):
         served.send("tell", {"id": name, "y": float(k)})
         late = served.models.series["m", ""].late
-        assert served.columns() == 11 + k == len(late.model._rows) == late.deferred.columns
+        assert served.columns() == 11 + k == len(late.model._columns) == late.deferred.columns
 
 
 def test_a_series_has_so_many_columns():

@@ -26,7 +26,7 @@ EVENTS, OLDER = 60, 30
 def event(k):
     """Asks and their answers in turns; every tenth event is refused."""
     if k % 10 == 9:
-        return Event("tell", "default", "number", b'{"id": "nobody", "y": 1.0}')
+        return Event("tell", "default", "number", b'{"id": "unknown", "y": 1.0}')
     name, value = f"{k // 2}", float(k // 2 % 7)
     if k % 2 == 0:
         return Event(

@@ -106,7 +106,7 @@ def test_after_a_crash_everything_is_there_bit_by_bit(storage, tmp_path):
 
 def test_refused_events_are_refused_again(storage, tmp_path):
     rounds(storage, 0, 2)
-    for wrong in (tell("0", 5.0), tell("nobody", 1.0), ask("1", 99.0)):
+    for wrong in (tell("0", 5.0), tell("unknown", 1.0), ask("1", 99.0)):
         with pytest.raises(RequestError):
             do(storage, wrong)
     rounds(storage, 2, 2)

@@ -91,7 +91,7 @@ async def talk(storage, rounds):
         end.close()
 
 
-def test_whoever_was_answered_comes_again_in_time_for_the_next_group(storage, monkeypatch):
+def test_clients_that_were_answered_are_in_time_for_the_next_group(storage, monkeypatch):
     """One came first, and was written alone: after that all of them are one group, and not two
     in turns.
     """

@@ -88,7 +88,7 @@ def test_many_rows_as_json_and_as_lines(client):
     }
 
 
-def test_rows_without_an_id_get_one_that_nobody_can_choose(client):
+def test_rows_without_an_id_get_one_that_clients_cannot_choose(client):
     status, head, body = client.send("POST", "/models/unnamed/ask", [{"x": {}}, {"x": {"a": 1}}])
     assert status == 200
     number = head["swordplay-event"]
@@ -172,8 +172,8 @@ def test_what_is_wrong_is_refused_in_words_and_changes_nothing(client, path, bod
     assert client.get("/models/default")[1] == before
 
 
-def test_whoever_sends_far_too_much_is_told_so(server):
-    """And not cut off in the middle of it, as then he would never read why."""
+def test_a_client_that_sends_far_too_much_gets_an_error(server):
+    """The connection is not cut off in the middle of it, or the error would be lost."""
     for body in (
         b"[" + b" " * 4_000_000 + b"]",
         iter([b" " * 1_000_000] * 4),
@@ -207,7 +207,9 @@ def test_what_contradicts_is_refused(client):
     # whole or not at all: of two answers the first would be right
     client.post("/models/twice/ask", {"x": {"a": 1}, "id": "e"})
     assert (
-        client.post("/models/twice/tell", [{"id": "e", "y": 1}, {"id": "nobody", "y": 1}])[1]["row"]
+        client.post("/models/twice/tell", [{"id": "e", "y": 1}, {"id": "unknown", "y": 1}])[1][
+            "row"
+        ]
         == 1
     )
     assert client.get("/models/twice")[1]["pending"] == 1
@@ -330,8 +332,8 @@ def test_slow_clients_are_let_go(launcher, tmp_path):
     assert "localhost" not in said
 
 
-def test_whoever_stays_does_not_keep_the_server_from_ending(launcher, tmp_path):
-    """Neither idle connections, nor half requests, nor live pages that nobody reads: it ends,
+def test_open_connections_do_not_keep_the_server_from_ending(launcher, tmp_path):
+    """Neither idle connections, nor half requests, nor live pages without a reader: it ends,
     and everything is saved.
     """
     server = launcher.start("--state", tmp_path / "state", "--timeout", 1)

@@ -239,7 +239,7 @@ def test_a_direct_request_is_answered_as_one_with_a_task(launcher, tmp_path):
     found = []
     for _ in range(60):
         lines = draw.sample(LINES, draw.choice([0, 1, 1, 2, 3]))
-        body = draw.choice(['{"id": "nobody"}', '{"id": 3}', "{", '{"id": "nobody"}\n' * 2])
+        body = draw.choice(['{"id": "unknown"}', '{"id": 3}', "{", '{"id": "unknown"}\n' * 2])
         version = draw.choice(["1.1", "1.1", "1.0"])
         answers = []
         for path in ("/drop", "/models/default/drop"):

@@ -35,6 +35,7 @@ from swordplay.serving.series_stats import (
     MAX_POINTS,
     RECENT_ANSWERS,
     SHOWN_ROWS,
+    AnsweredRows,
     CurvePoint,
     SeriesStats,
 )
@@ -62,8 +63,8 @@ def snapshot(models):
 def test_a_request_of_several_series_is_accepted_whole_or_not_at_all():
     do = Events()
     do("ask", [{"x": {"a": 1.0}, "id": "1"}, {"x": {"a": 1.0}, "id": "2", "key": "k"}])
-    with pytest.raises(RequestError, match="no ticket 'nobody' is pending"):
-        do("tell", [{"id": "1", "y": 1}, {"id": "nobody", "y": 1, "key": "k"}])
+    with pytest.raises(RequestError, match="no ticket 'unknown' is pending"):
+        do("tell", [{"id": "1", "y": 1}, {"id": "unknown", "y": 1, "key": "k"}])
     with pytest.raises(RequestError, match="must be finite"):
         do("ask", [{"x": {"a": 2.0}, "id": "3"}, {"x": {"a": 1e300}, "id": "4", "key": "k"}])
     with pytest.raises(RequestError, match="must be finite"):
@@ -228,14 +229,18 @@ def test_rows_are_recognised_as_they_were_written():
 
 
 def answered(name, y=2.0, error=0.0, lower=None, upper=None):
-    return RecentTicket(name, 1.0, lower, upper, None, y, error, "")
+    """A row with the prediction 1."""
+    return name, 1.0, lower, upper, y, error
+
+
+def add_answers(stats, *rows, step=0.5):
+    stats.add_answers(AnsweredRows(*map(list, zip(*rows, strict=True))), lambda: step)
 
 
 def test_statistics_by_hand():
     stats = SeriesStats()
     for k in range(3):
-        ticket = answered(f"{k}", 2.0, 1.0 + k, 0.0, 2.0 if k else 1.5)
-        stats.add_answers([ticket], lambda: 0.5)
+        add_answers(stats, answered(f"{k}", 2.0, 1.0 + k, 0.0, 2.0 if k else 1.5))
     assert stats.points == [
         CurvePoint(1, 1.0, 0.0, 0.5),
         CurvePoint(2, 2.0, 1.0, 0.5),
@@ -250,28 +255,28 @@ def test_statistics_by_hand():
         "y": 2.0,
         "error": 3.0,
     }
-    stats.add_answers([answered("far", 2.0, 0.0, -math.inf, math.inf)], lambda: 0.5)
+    add_answers(stats, answered("far", 2.0, 0.0, -math.inf, math.inf))
     assert stats.overall()["coverage"] == 3 / 4
     assert stats.newest()[0]["lower"] is None
-    stats.add_answers([answered("low", 1.0, 0.0, 1.0, 2.0)], lambda: 0.5)  # an end is inside
-    stats.add_answers([answered("high", 2.0, 0.0, 1.0, 2.0)], lambda: 0.5)
+    add_answers(stats, answered("low", 1.0, 0.0, 1.0, 2.0))  # an end is inside
+    add_answers(stats, answered("high", 2.0, 0.0, 1.0, 2.0))
     assert stats.overall()["coverage"] == 5 / 6
-    stats.add_answers([answered("first", error=None)], lambda: 0.5)
+    add_answers(stats, answered("first", error=None))
     assert (stats.counts.tells, stats.counts.scored, stats.counts.bounded) == (7, 6, 6)
 
 
 def test_statistics_of_many_rows_are_those_of_one_after_the_other():
     rng, one, many = np.random.default_rng(11), SeriesStats(), SeriesStats()
     for first in range(0, 900, 300):
-        tickets = []
+        rows = []
         for k in range(300):
             lower, y, upper = np.sort(rng.normal(size=3)).tolist()
             y = rng.choice([y, lower, upper, upper + 1.0])
             error = None if k % 7 == 3 else abs(rng.normal())
-            tickets.append(answered(f"{first + k}", float(y), error, lower, upper))
-        for ticket in tickets:
-            one.add_answers([ticket], lambda: 0.5)
-        many.add_answers(tickets, lambda: 0.5)
+            rows.append(answered(f"{first + k}", float(y), error, lower, upper))
+        for row in rows:
+            add_answers(one, row)
+        add_answers(many, *rows)
         assert many.dumps() == one.dumps()
     assert 0 < many.counts.covered < many.counts.bounded < many.counts.tells == 900
 
@@ -279,7 +284,7 @@ def test_statistics_of_many_rows_are_those_of_one_after_the_other():
 def test_statistics_do_not_grow():
     stats = SeriesStats()
     for k in range(3000):
-        stats.add_answers([answered(f"{k}", error=float(k))], lambda: None)
+        add_answers(stats, answered(f"{k}", error=float(k)), step=None)
     assert MAX_POINTS / 2 <= len(stats.points) < MAX_POINTS
     assert stats.counts.bin_rows == 16  # 3000 rows in fewer than 200 points
     assert stats.points[0] == CurvePoint(16, np.mean(np.arange(16)), None, None)
@@ -325,7 +330,7 @@ SHAPE = r"state\['stats'\] must not hold"
 def test_sums_that_no_rows_lead_to(change, words):
     stats = SeriesStats()
     for k in range(3):
-        stats.add_answers([answered(f"{k}", 1.5, 0.5, 0.0, 2.0)], lambda: 0.5)
+        add_answers(stats, answered(f"{k}", 1.5, 0.5, 0.0, 2.0))
     saved = json.loads(stats.dumps())
     change(saved)
     with pytest.raises(ValueError, match=words):
@@ -420,11 +425,11 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
 
 def test_failures_are_logged_without_data(caplog):
     try:
-        raise KeyError("somebody's data")
+        raise KeyError("a client's data")
     except KeyError as error:
         refusal = internal_error(error)
     assert refusal.status == 500
-    assert "somebody's data" not in caplog.text + refusal.message
+    assert "a client's data" not in caplog.text + refusal.message
     assert "KeyError in " in caplog.text
 
 
@@ -564,10 +569,25 @@ def test_rows_that_came_one_by_one_are_recognised_in_a_batch():
         do("ask", [rows[0] | {"x": rows[0]["x"] | {"a": 99}}, *rows[1:]])
 
 
+def test_rows_of_a_batch_and_single_ones_that_are_answered_together_are_recognised():
+    do, rows = Events(), batch(np.random.default_rng(9), 0, 70)[0]
+    single = {"id": "single", "x": {"a": 1.0, "b": "word" * 3}, "key": "k"}
+    alone = {"id": "alone", "x": {"a": 7.0, "b": 2.5}}
+    asked = do("ask", rows)
+    asked += [do("ask", alone), do("ask", single)]
+    answers = [{"id": row["id"], "y": 1.0} for row in (*rows[60:], alone, *rows[:60])]
+    told = do("tell", [*answers, {"id": "single", "key": "k", "y": 2.0}])
+    assert [do("ask", row) for row in (*rows, alone, single)] == asked
+    assert [do("tell", answer) for answer in answers] == told[:-1]
+    for row in (rows[3], rows[64], alone):
+        with pytest.raises(RequestError, match="was asked before, with another row"):
+            do("ask", row | {"x": {"a": -1.0, "b": 0.0}})
+
+
 def test_answers_without_a_prediction_are_not_judged():
     stats = SeriesStats()
-    tickets = [answered("a", 2.0, 1.0), answered("b", 3.0, None), answered("c", 4.0, 2.0)]
-    stats.add_answers(tickets, lambda: 0.5)
+    rows = [answered("a", 2.0, 1.0), answered("b", 3.0, None), answered("c", 4.0, 2.0)]
+    add_answers(stats, *rows)
     assert (stats.counts.tells, stats.counts.scored) == (3, 2)
     assert (stats.overall()["error"], stats.recent()["rows"]) == (1.5, 2)
     assert SeriesStats.loads(stats.dumps()).counts.scored == 2

@@ -74,7 +74,7 @@ def test_after_a_kill_in_a_replay_the_next_start_names_the_event(folder, caplog)
     assert "ended while it replayed" not in caplog.text
 
 
-def test_whoever_skips_the_event_is_not_warned_of_it_again(folder, caplog):
+def test_an_event_that_is_skipped_is_not_warned_of_again(folder, caplog):
     subprocess.run([sys.executable, "-c", KILLED, folder], timeout=PATIENCE)
     assert pending(folder, skip=[4]) == list("01245")
     assert "ended while it replayed" not in caplog.text

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.types import Matrix, Vector
+from swordplay.core.types import Array, Matrix, Vector
 from swordplay.estimators.class_model import ClassModel
 from swordplay.estimators.linear_model import HeadSnapshot, LinearModel
 from swordplay.estimators.second_order_layer import SecondOrderLayer
@@ -109,7 +109,7 @@ def mixture_weights(layer: SecondOrderLayer) -> dict[str, float]:
     """Return the weight of each kind of forecasts in the next row's mixture, uncorrected."""
     from swordplay.engine.second_order import layer as kernels
 
-    weights = _weights(layer.views["lag_behind"], kernels.PRIOR)
+    weights = forecast_weights(layer.views["lag_behind"], kernels.PRIOR)
     if not layer.competes:
         return {"first order": float(weights[0]), "second order": float(weights[1:].sum())}
     kinds = {
@@ -121,11 +121,11 @@ def mixture_weights(layer: SecondOrderLayer) -> dict[str, float]:
     return {kind: float(part.sum()) for kind, part in kinds.items()}
 
 
-def _weights(lag_behind: Vector, prior: float) -> Vector:
-    """Return what ``engine.second_order.mixing.write_weights`` writes."""
-    weights = np.exp(-lag_behind) * (1.0 - prior) / max(len(lag_behind) - 1, 1)
-    weights[0] = np.exp(-lag_behind[0]) * prior
-    return np.asarray(weights / weights.sum())
+def forecast_weights(lag_behind: Array, prior: float) -> Array:
+    """Return what ``engine.second_order.mixing.write_weights`` writes; of many layers, by row."""
+    weights = np.exp(-lag_behind) * (1.0 - prior) / max(lag_behind.shape[-1] - 1, 1)
+    weights[..., 0] = np.exp(-lag_behind[..., 0]) * prior
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _uncompiled(function: Any) -> Any:
@@ -154,8 +154,8 @@ def _forecast_factors(layer: SecondOrderLayer, parts: Mapping[str, Any]) -> tupl
     from swordplay.engine.second_order.features import active_corrected
 
     active = _uncompiled(active_corrected)(SimpleNamespace(**parts), layer.logistic)
-    weights = _weights(parts["lag_behind"], kernels.PRIOR)
-    corrected = _weights(parts["corrected_lag_behind"][:active], kernels.CORRECTED_PRIOR)
+    weights = forecast_weights(parts["lag_behind"], kernels.PRIOR)
+    corrected = forecast_weights(parts["corrected_lag_behind"][:active], kernels.CORRECTED_PRIOR)
     experts = len(parts["correcting_discounts"])
     beta = parts["correcting_coefficients"] @ corrected[1 : 1 + experts]
     first, *kinds = _first_and_kinds(len(weights), kernels.WITHOUT_LAGS)

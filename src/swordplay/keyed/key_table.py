@@ -315,6 +315,10 @@ class KeyTable:
         """Weights of the experts of each key's first model, ``(K, N)``, and their step sizes."""
         return self.layout.weights(self._records[0].rows)
 
+    def weight_of_last_targets(self) -> Vector:
+        """Weight of forecasts that use the last targets in the next mixture of each key's model."""
+        return self.layout.weight_of_last_targets(self._records[0].rows)
+
     def records(self, number: int) -> list[tuple[Vector, WarmUpRows]]:
         """The record and the first rows of each model of a key."""
         slot = int(self._slots.rows[number])

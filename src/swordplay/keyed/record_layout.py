@@ -31,11 +31,13 @@ from swordplay.engine.record import (
     round_range,
 )
 from swordplay.engine.second_order.features import MIN_SPREAD
+from swordplay.engine.second_order.layer import PRIOR, WITHOUT_LAGS
 from swordplay.engine.second_order.layout import COLUMN, COUNTER, FEATURE_NUMBERS, LayerArrays
 from swordplay.engine.second_order.layout import WARM_UP as LAYER_WARM_UP
 from swordplay.engine.second_order.newton import LANES
 from swordplay.estimators import second_order_layer as layers
 from swordplay.estimators.class_probabilities import MAX_CLASSES
+from swordplay.estimators.coefficients import forecast_weights
 from swordplay.estimators.column_scaler import MAX_CENTER, ColumnState
 from swordplay.estimators.linear_model import LinearModel
 from swordplay.estimators.model_settings import AUTO, LARGEST, LossName
@@ -222,6 +224,17 @@ class RecordLayout:
         return self._layer is not None and bool(
             record[self._layer_places["counters"][COUNTER.rounds]]
         )
+
+    def weight_of_last_targets(self, records: Matrix) -> Vector:
+        """Weight of the forecasts that use the last targets in each key's next mixture.
+
+        It is 0 where they do not compete with others: either none uses them, or all do.
+        """
+        if self._layer is None or not self._layer.competes:
+            return np.zeros(len(records))
+        lag_behind = records[:, self._layer_places["lag_behind"]]
+        weights = forecast_weights(lag_behind, PRIOR)
+        return np.asarray(weights[:, WITHOUT_LAGS:].sum(axis=1))
 
     # ------------------------------------------------------------------ first rows
 

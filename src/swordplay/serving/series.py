@@ -18,7 +18,6 @@ from swordplay.estimators.deferred_rows import DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
 from swordplay.estimators.value_types import ValueTypes
 from swordplay.late import LateModel
-from swordplay.late.tickets import TicketBlock
 from swordplay.serving.errors import RequestError
 from swordplay.serving.messages import (
     DroppedTicket,
@@ -37,7 +36,7 @@ from swordplay.serving.recent_tickets import (
     new_recent_ticket,
 )
 from swordplay.serving.requests import SERVER_ID_PREFIX, AskRows, DropTickets, TellRows
-from swordplay.serving.series_stats import SeriesStats
+from swordplay.serving.series_stats import AnsweredRows, SeriesStats
 
 NO_LIMIT = 2**31
 """Pending tickets of a ``LateModel``: the server has a limit of its own."""
@@ -337,31 +336,23 @@ class Series:
         if not ids:
             return new.responses
         block = self.pending.select(ids)
-        tickets = self._answered(block, ys)
-        self.late.tell_block(block, ys)
-        self.stats.add_answers(tickets, self.step_size)
-        if self.row_hashes:
-            for name in ids:
-                self.row_hashes.pop(name, None)
-        self._recent.add(self.number, ids, tickets)
-        return _merge(new, [LearnedAnswer(one[0], one[1], one[5], one[6]) for one in tickets])
-
-    def _answered(self, block: TicketBlock, ys: list[Any]) -> list[RecentTicket]:
-        """Return the tickets as they are remembered once these answers are learned."""
         if block.has_intervals:
             predictions, lowers, uppers = block.predictions.T.tolist()
             shares: Iterable[Any] = repeat(None)
         else:
             _, predictions, lowers, uppers, shares = zip(*block.tickets(), strict=True)
+        marks = block.marks  # None also if only some of the tickets have marks
+        hashes = list(map(self._row_hash, ids)) if marks is None else marks.tolist()
         errors = prediction_errors(predictions, ys, self.late.predicts_labels)
-        if block.marks is None:  # or only some of the tickets have marks
-            hashes = list(map(self._row_hash, block.ids))
-        else:
-            hashes = block.marks.tolist()
-        fields = zip(
-            block.ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False
-        )
-        return list(map(new_recent_ticket, fields))
+        self.late.tell_block(block, ys)
+        rows = AnsweredRows(ids, predictions, lowers, uppers, ys, errors)
+        self.stats.add_answers(rows, self.step_size)
+        if self.row_hashes:
+            for name in ids:
+                self.row_hashes.pop(name, None)
+        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
+        self._recent.add(self.number, ids, list(map(new_recent_ticket, fields)))
+        return _merge(new, list(map(LearnedAnswer, ids, predictions, ys, errors)))
 
     def drop(self, new: NewRows) -> Sequence[RowResponse | None]:
         """Drop the pending tickets; return the responses to all rows."""

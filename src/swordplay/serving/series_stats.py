@@ -15,7 +15,6 @@ import msgspec
 
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import ROUND_COUNT, Field, OneOf, damaged, read_json
-from swordplay.serving.recent_tickets import RecentTicket
 
 MAX_POINTS = 200
 """Points of a curve over time: when there are as many, pairs of neighbours are merged."""
@@ -23,6 +22,18 @@ RECENT_ANSWERS = 500
 """Answers in the recent error and coverage."""
 SHOWN_ROWS = 12
 """Newest answered rows that the live page shows."""
+
+
+class AnsweredRows(NamedTuple):
+    """Columns of answered rows, in the order in which they were learned."""
+
+    ids: Sequence[str]
+    predictions: Sequence[Any]
+    lowers: Sequence[float | None]
+    uppers: Sequence[float | None]
+    ys: Sequence[Any]
+    errors: Sequence[float | None]
+    """None for rows without a prediction."""
 
 
 class CurvePoint(NamedTuple):
@@ -118,31 +129,30 @@ class SeriesStats:
         """Count tickets that were dropped."""
         self.counts.drops += rows
 
-    def add_answers(
-        self, tickets: Sequence[RecentTicket], step_size: Callable[[], float | None]
-    ) -> None:
+    def add_answers(self, rows: AnsweredRows, step_size: Callable[[], float | None]) -> None:
         """Add answered rows.
 
         Parameters
         ----------
-        tickets
-            The rows, in the order in which they were learned.
+        rows
+            The rows.
         step_size
             Returns the effective step size after the last of them; called if a bin is full.
         """
-        newest = tickets[-SHOWN_ROWS:]
-        self._newest.extend([(*one[:4], one.y, one.error) for one in newest])
-        scored = [one for one in tickets if one.error is not None]
-        first = self.counts.tells + 1
-        numbers = [k for k, one in enumerate(tickets, first) if one.error is not None]
+        self._newest.extend(zip(*(column[-SHOWN_ROWS:] for column in rows), strict=True))
+        ends = zip(rows.lowers, rows.ys, rows.uppers, strict=True)
         # An infinite interval contains every answer.
-        inside = [
-            -1 if lower is None else int(lower <= y <= upper)
-            for _, _, lower, upper, _, y, _, _ in scored
-        ]
-        errors: list[Any] = [one[6] for one in scored]
+        inside = [-1 if lower is None else int(lower <= y <= upper) for lower, y, upper in ends]
+        errors: Any = rows.errors
+        first = self.counts.tells + 1
+        numbers: Sequence[int] = range(first, first + len(errors))
+        if None in errors:
+            scored = [k for k, error in enumerate(errors) if error is not None]
+            numbers = [numbers[k] for k in scored]
+            errors = [errors[k] for k in scored]
+            inside = [inside[k] for k in scored]
         counts = self.counts
-        counts.tells += len(tickets)
+        counts.tells += len(rows.ids)
         counts.scored += len(errors)
         # One after the other: sum() would round in another way.
         counts.error = functools.reduce(operator.add, errors, counts.error)
@@ -153,8 +163,8 @@ class SeriesStats:
 
     def _add_to_bins(
         self,
-        numbers: list[int],
-        errors: list[Any],
+        numbers: Sequence[int],
+        errors: list[float],
         inside: list[int],
         step_size: Callable[[], float | None],
     ) -> None:

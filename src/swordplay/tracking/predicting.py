@@ -18,9 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from swordplay.estimators.coefficients import mixture_weights
 from swordplay.tables import Refusal, open_table
 from swordplay.tables.lean import values_of
 from swordplay.tables.schema import KnownColumn
+from swordplay.tracking.bulk import BulkTracker
 from swordplay.tracking.errors import TrackingError, nothing_to_predict
 from swordplay.tracking.job import Job
 from swordplay.tracking.keyed import KeyedTracker
@@ -197,6 +199,9 @@ def weight_of_last_targets(tracker: AnyTracker) -> float:
 
     The mean over all keys.
     """
+    if isinstance(tracker, BulkTracker):
+        weights_of_keys = tracker.table.weight_of_last_targets()[tracker.counts.rows > 0]
+        return float(weights_of_keys.mean()) if len(weights_of_keys) else 0.0
     every = list(tracker.trackers.values()) if isinstance(tracker, KeyedTracker) else [tracker]
     models: list[Any] = [
         one.contestants for one in every if isinstance(one, Tracker) and one.started
@@ -204,7 +209,7 @@ def weight_of_last_targets(tracker: AnyTracker) -> float:
     layers = [one.model.second_order for one in models]
     # Without competing experts there are none of this kind: either none uses the last targets, or
     # all do (--lags K).
-    weights = [{} if layer is None else layer.weights() for layer in layers]
+    weights = [{} if layer is None else mixture_weights(layer) for layer in layers]
     shares = [one.get("second order with lags", 0.0) + one.get("no change", 0.0) for one in weights]
     return float(np.mean(shares)) if shares else 0.0
 
