@@ -96,7 +96,7 @@ def bulk_kind() -> Kind:
     from swordplay.tracking.bulk import BulkTracker
     from tracking.test_bulk import table
 
-    batch, settings = table(1, 150, SHOPS), Settings("y", key=("shop",), lags=1)
+    batch, settings = table(1, 150, SHOPS), Settings("y", key=("shop",), lags="auto", curves="auto")
     bulk = trackers.begin(settings, batch.slice(0, 100))
     bulk.track(batch.slice(0, 100), np.arange(1, 101))
     more, numbers = batch.slice(100), np.arange(101, 151)
@@ -191,9 +191,9 @@ def taught_kind() -> Kind:
 
 def spark_kind(loss: str, classes: int, level: float | None = None) -> Kind:
     from swordplay.keyed.key_bytes import HEADER
-    from swordplay.spark.plan import Plan
+    from swordplay.spark.plan import QueryPlan
 
-    plan = Plan(("a", "b", "c"), loss, classes, 2, 4, level=level)
+    plan = QueryPlan(("a", "b", "c"), loss, classes, 2, 4, level=level)
     X, y = rows(60, seed=5)
     targets = (y > np.median(y)).astype(float) if classes else y
     table, numbers = plan.table(), np.repeat([0, 1], [50, 10])

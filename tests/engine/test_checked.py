@@ -53,7 +53,7 @@ def test_an_index_outside_its_array_is_an_error():
 
 
 @pytest.mark.deep
-def test_nobody_reaches_outside():
+def test_no_index_lies_outside_its_array():
     """Every estimator, learner, tracker and Spark record, as they are and changed: an index
     outside would be an error.
     """
@@ -76,12 +76,12 @@ for make in (lambda: sp.Sword(ball), lambda: sp.SwordBest(ball, **told), lambda:
     model.predict(features[0])
     model.learn(features[0], 1.0)
 sp.play(sp.Sword(sp.Simplex(9)), sp.LinearStream(features, targets), engine="compiled")
-print("nobody")
+print("inside")
 """  # noqa: E501
 
 
 @pytest.mark.deep
 def test_no_learner_of_the_game_reaches_outside():
     done = checked(GAMES, 1200)
-    assert done.stdout.split() == ["nobody"], done.stderr[-3000:]
+    assert done.stdout.split() == ["inside"], done.stderr[-3000:]
     assert not done.stderr  # LLVM has nothing to remark

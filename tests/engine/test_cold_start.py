@@ -79,8 +79,9 @@ COMPILES_WITH = ("numba.np.arrayobj", "numba.cpython.listobj", "numba.cpython.un
 
 
 def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
-    """Machine code is kept on disk, without LLVM's notation of it, and whoever reads it imports
-    no parts of a compiler.
+    """Machine code is kept on disk, without LLVM's notation of it.
+
+    A process that reads it imports no parts of a compiler.
     """
     code = f"""
 import json, sys
@@ -95,7 +96,7 @@ print(json.dumps([sum(stats.cache_hits.values()), sum(stats.cache_misses.values(
 """
     first, second = (fresh(code, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first[:3] == [0, 1, ["predict_one"]]  # and only what is used is compiled
-    assert first[3][0]  # whoever compiles does import them
+    assert first[3][0]  # a process that compiles does import them
     assert second == [1, 0, ["predict_one"], [False] * len(COMPILES_WITH)]
     (kept,) = tmp_path.rglob("*.kernel")
     assert b"BC\xc0\xde" not in kept.read_bytes()
@@ -127,9 +128,7 @@ print(json.dumps([known[-1].tolist(), said]))
 
 
 def test_the_second_call_of_a_process_compiles_nothing() -> None:
-    """Arrays of one kind make one specialisation, however they were laid out and whoever owns
-    them.
-    """
+    """Arrays of one kind make one specialisation, whatever their layout and their owner were."""
     code = """
 import json
 import numpy as np, swordplay as sp
@@ -152,7 +151,7 @@ print(json.dumps([len(kernel.signatures) for kernel in (rounds.play_dense, round
 def test_import_time_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Never judged here, where other work runs beside it.
 
-    Printed for whoever wonders (pytest -s).
+    It is printed for people who wonder (pytest -s).
     """
     code = """
 import json, time

@@ -97,7 +97,7 @@ def test_a_kernel_that_was_kept_cannot_be_called_by_another():
     """Nothing but its machine code is on disk: the other one would jump to nowhere."""
     twice(1.0)
     (compiled,) = twice.overloads.values()
-    if not twice.stats.cache_hits:  # nobody has run this test before
+    if not twice.stats.cache_hits:  # this test has not been run before
         compiled = twice._cache.load_overload(compiled.signature.args, cpu_target.target_context)
     with pytest.raises(TypeError, match="cannot call another kernel"):
         compiled.library._get_module_for_linking()  # as numba does when it links what is called
@@ -149,7 +149,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(tmp_path, monkeypatch):
     assert (tmp_path / "file").read_text() == ""
 
 
-def test_whoever_is_expected_is_waited_for(tmp_path, monkeypatch):
+def test_a_process_that_is_expected_is_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(
         kernel_cache, "local_folders", lambda source: [kernel_folders.KernelFolder(tmp_path)]
     )

@@ -208,7 +208,7 @@ def test_off_the_ball_the_engine_plays_arrays_only(domain: sp.Domain) -> None:
         sp.engine.play_many([sp.Sword(domain)], row[None, None], np.ones((1, 1)))
 
 
-def test_a_stream_of_another_width_is_refused_whoever_plays() -> None:
+def test_a_stream_of_another_width_is_refused_by_both_engines() -> None:
     for engine in ("auto", "compiled", "python"):
         learner = sp.Sword(sp.Ball(DIM + 1))
         with pytest.raises(ValueError, match=rf"{DIM}"):

@@ -42,7 +42,7 @@ def test_engine_and_readable_learner_agree(learner: str, loss: str) -> None:
     agree(learner, [duel(seed, loss) for seed in ON_BALL[:8]])
 
 
-def test_they_agree_where_somebody_is_projected_and_norms_were_measured_afresh() -> None:
+def test_they_agree_where_an_expert_is_projected_and_norms_were_measured_afresh() -> None:
     agree("long steps", [duel(0, "squared", rounds=2_100)])
 
 

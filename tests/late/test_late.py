@@ -606,7 +606,10 @@ def test_selected_tickets_are_those_of_each_alone(task):
         wanted = {ticket.id: ticket for ticket in tickets}
         assert block.tickets() == [wanted[id] for id in ids]
         assert [block.ticket(k) for k in range(len(ids))] == block.tickets()
-        assert block.select([3, 1]).tickets() == [wanted[ids[3]], wanted[ids[1]]]
+        assert list(block.rows) == [model.pending.row(id) for id in ids]
+        part = block.select([3, 1])
+        assert part.tickets() == [wanted[ids[3]], wanted[ids[1]]]
+        assert part.rows == [model.pending.row(ids[3]), model.pending.row(ids[1])]
         assert block.select(slice(2, 5)).ids == ids[2:5]
         assert block.forecast.rounds.shape == (len(ids),)
     assert model.pending.are_pending(list(model.pending))

@@ -76,13 +76,10 @@ def squared_distance(slope: float, last_slope: float, products: RowProducts) -> 
     """
     # Both forms are a sum of squares plus 2 last_slope times a product, so that the smaller sum is
     # selected without a branch, which a loop over experts could not contain.
-    change = slope - last_slope
-    expanded = slope * slope * products.squared_norm + (
-        last_slope * last_slope * products.last_squared_norm
-    )
-    by_change = change * change * products.squared_norm + (
-        last_slope * last_slope * products.squared_change
-    )
+    change, squared_norm = slope - last_slope, products.squared_norm
+    square, last_square = slope * slope, last_slope * last_slope
+    expanded = square * squared_norm + last_square * products.last_squared_norm
+    by_change = change * change * squared_norm + last_square * products.squared_change
     mixed = change * products.dot_change if by_change < expanded else -slope * products.dot_last
     return larger(smaller(by_change, expanded) + 2.0 * last_slope * mixed, 0.0)
 

@@ -406,17 +406,17 @@ def play_each(
     ``played`` receives the number of rounds of each learner.
     """
     for k in range(first, stop):
-        learner = learner_at(learners, k)
         none = rows[k][:0]
+        learner = learner_at(learners, k, none.shape[1])
         outputs = RoundOutputs(predictions[k], losses[k], none, none)
         played[k] = dense_rows(learner, rows[k], targets[k], none, none, outputs)
 
 
 @inline
-def learner_at(learners: LearnerArrays, k: int) -> LearnerArrays:
-    """Arrays of learner k of a stack."""
+def learner_at(learners: LearnerArrays, k: int, dim: int) -> LearnerArrays:
+    """Arrays of learner k of a stack, which may have room for more than ``dim`` coordinates."""
     return LearnerArrays(
-        learners.coordinates[k],
+        learners.coordinates[k][:dim],
         learners.experts[k],
         learners.vectors[k],
         learners.scalars[k],

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from swordplay.compile import inline, inline_exact, kernel
 from swordplay.core.types import Matrix, Vector
+from swordplay.engine.ball import write_decision as write_decision
 from swordplay.engine.column_stats import (
     ColumnArrays,
     scale_and_update_each,
@@ -20,8 +21,8 @@ from swordplay.engine.column_stats import (
     track_target_each,
     write_missing_centers,
 )
-from swordplay.engine.layout import EXPERT, SCALAR, VECTOR, LearnerArrays
-from swordplay.engine.rounds import play_planned
+from swordplay.engine.layout import EXPERT, VECTOR, LearnerArrays
+from swordplay.engine.rounds import learner_at, play_planned
 
 
 class _RowSetting(NamedTuple):
@@ -238,15 +239,8 @@ def learn_rows(batch: RowBatch, model: RowModel, heads: LearnerArrays, out: Roun
                     late_scores[0, t, i] -= out.rounds[t, 0]
     learned = count
     for h in range(len(labels)):
-        learner = LearnerArrays(
-            heads.coordinates[h][:width],
-            heads.experts[h],
-            heads.vectors[h],
-            heads.scalars[h],
-            heads.settings[h],
-        )
         done = play_planned(
-            learner,
+            learner_at(heads, h, width),
             out.scaled,
             out.relative_targets[h],
             planned.schedule,
@@ -260,40 +254,17 @@ def learn_rows(batch: RowBatch, model: RowModel, heads: LearnerArrays, out: Roun
     return learned
 
 
-@inline
-def decision(
-    coordinates: Any,
-    experts: Matrix,
-    vectors: Matrix,
-    scalars: Vector,
-    weights: Vector,
-    answer: Vector,
-) -> None:
-    """Write x_t = centre + sum_i p_i (lookahead_scale_i xhat_i - lookahead_step_i a').
+class PredictModel(NamedTuple):
+    """What predictions need of a model, beside its heads: each array costs Python 35 ns a call."""
 
-    xhat_i = scale_i (coordinates_i + pending_update_i a'), with a' the last row. ``weights`` is
-    scratch of the caller: predicting may not write into the learner.
-    """
-    count = int(scalars[SCALAR.expert_count])
-    last_factor = 0.0
-    for i in range(count):
-        weights[i] = (
-            experts[EXPERT.weight, i]
-            * experts[EXPERT.lookahead_scale, i]
-            * experts[EXPERT.scale, i]
-        )
-    # A loop of its own: where a loop also stores, the order of its sum may depend on where the
-    # arrays lie in memory.
-    for i in range(count):
-        last_factor += (
-            weights[i] * experts[EXPERT.pending_update, i]
-            - experts[EXPERT.weight, i] * experts[EXPERT.lookahead_step, i]
-        )
-    for j in range(coordinates.shape[0]):
-        coordinate = vectors[VECTOR.center, j] + last_factor * vectors[VECTOR.last_row, j]
-        for i in range(count):
-            coordinate += weights[i] * coordinates[j, i]
-        answer[j] = coordinate
+    settings: Any
+    centers: Any
+    spreads: Any
+    counts: Any
+    """Of the columns (see ``ColumnArrays``)."""
+    target_center: Any
+    """Shape ``(1,)``."""
+    recent: Any
 
 
 class PredictScratch(NamedTuple):
@@ -317,7 +288,7 @@ def insert_recent(row: Vector, recent: Vector) -> None:
 @kernel
 def predict_rows(
     rows: Matrix,
-    model: RowModel,
+    model: PredictModel,
     heads: LearnerArrays,
     scratch: PredictScratch,
     column_centers: Matrix,
@@ -328,43 +299,37 @@ def predict_rows(
     ``rows`` has room for the lags in front; ``scores`` has shape ``(T, H)``. ``column_centers`` is
     as in :class:`RoundPlan`.
     """
-    columns, scaled = model.columns, scratch.scaled
+    scaled = scratch.scaled
     follows = model.settings[ROW_SETTING.keeps_columns] == 0.0
     clip = model.settings[ROW_SETTING.column_clip]
     is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
     for h in range(len(scratch.decisions)):
-        decision(
-            heads.coordinates[h][: len(scaled)],
-            heads.experts[h],
-            heads.vectors[h],
-            heads.scalars[h],
-            scratch.weights,
-            scratch.decisions[h],
-        )
+        head = learner_at(heads, h, len(scaled))
+        write_decision(head, scratch.weights, scratch.decisions[h])
     for t in range(len(rows)):
         insert_recent(rows[t], model.recent)
         if len(column_centers) > 0:
-            write_missing_centers(rows[t], columns, follows, column_centers[t])
-        scale_row(rows[t], columns.centers, columns.spreads, clip, scaled)
+            write_missing_centers(rows[t], model.centers, model.counts, follows, column_centers[t])
+        scale_row(rows[t], model.centers, model.spreads, clip, scaled)
         for h in range(len(scratch.decisions)):
             score = product(scaled, scratch.decisions[h])
-            scores[t, h] = score if is_logistic else score + model.target.centers[0]
+            scores[t, h] = score if is_logistic else score + model.target_center[0]
 
 
 @kernel
 def predict_experts(
-    rows: Matrix, model: RowModel, heads: LearnerArrays, scaled: Vector, answer: Any
+    rows: Matrix, model: PredictModel, heads: LearnerArrays, scaled: Vector, answer: Any
 ) -> None:
     """Write <a, x_t> and <a, x_{t,i}> of every expert i of every head, for raw rows.
 
     ``rows`` has room for the lags in front; ``answer`` has shape ``(T, H, 1 + N)``.
     """
-    columns, clip = model.columns, model.settings[ROW_SETTING.column_clip]
+    clip = model.settings[ROW_SETTING.column_clip]
     is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
     width, count = len(scaled), answer.shape[2] - 1
     for t in range(len(rows)):
         insert_recent(rows[t], model.recent)
-        scale_row(rows[t], columns.centers, columns.spreads, clip, scaled)
+        scale_row(rows[t], model.centers, model.spreads, clip, scaled)
         for h in range(answer.shape[1]):
             experts = heads.experts[h]
             last_product = product(scaled, heads.vectors[h][VECTOR.last_row, :width])
@@ -380,7 +345,7 @@ def predict_experts(
                 answer[t, h, 0] += experts[EXPERT.weight, i] * score
             if not is_logistic:
                 for i in range(1 + count):
-                    answer[t, h, i] += model.target.centers[0]
+                    answer[t, h, i] += model.target_center[0]
 
 
 @inline

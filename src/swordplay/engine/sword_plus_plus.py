@@ -281,5 +281,6 @@ def play_each(
     """
     for k in range(first, stop):
         none = rows[k][:0]
+        learner = learner_at(learners, k, none.shape[1])
         outputs = RoundOutputs(predictions[k], losses[k], none, none)
-        played[k] = dense_rows(learner_at(learners, k), rows[k], targets[k], none, none, outputs)
+        played[k] = dense_rows(learner, rows[k], targets[k], none, none, outputs)

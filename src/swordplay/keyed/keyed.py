@@ -415,8 +415,9 @@ class Keyed(LockedModel):
         try:
             table.from_bytes([([row.key], key_bytes.decompress(row.state)) for row in stored])
         except ValueError as error:
+            key = next((row.key for row in stored if not _can_be_read(table, row)), None)
             raise CheckpointError(
-                f"the keys in {store.path!r} are damaged: {error} Go back to a copy."
+                f"the keys in {store.path!r} are damaged at key {key!r}: {error}"
             ) from error
         self._has_changed.extend(len(stored), False)
 
