@@ -12,7 +12,7 @@ import numpy as np
 
 from swordplay.core import state
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import DAMAGED, ROW_COUNT, Field, add_prefix, part_of, split_parts
+from swordplay.core.state import DAMAGED, ROW_COUNT_RANGE, Field, add_prefix, part_of, split_parts
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.estimators.class_probabilities import (
     MAX_CLASSES,
@@ -445,7 +445,7 @@ def read_state(saved: Mapping[str, Any]) -> SavedClasses:
             f"state has counts of shape {counts.shape} and first_negated = {short_repr(negated)}. "
             f"{DAMAGED}"
         )
-    state.check("counts", counts, ROW_COUNT)
+    state.check("counts", counts, ROW_COUNT_RANGE)
     return SavedClasses(counts, int(negated), *_heads(split_parts(saved), counts, int(negated)))
 
 

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import MAGIC
 from swordplay.core.state import (
-    ROUND_COUNT,
-    ROW_COUNT,
+    ROUND_COUNT_RANGE,
+    ROW_COUNT_RANGE,
     OneOf,
     add_prefix,
     check_json,
@@ -110,7 +110,7 @@ class Job(NamedTuple):
         }
 
 
-class Saved(NamedTuple):
+class RunState(NamedTuple):
     """A run that can go on."""
 
     tracker: AnyTracker
@@ -131,7 +131,7 @@ class Saved(NamedTuple):
     """Whether the output has its name."""
 
 
-def save(job: Job, saved: Saved) -> None:
+def save(job: Job, saved: RunState) -> None:
     """Write the checkpoint of a run."""
     assert job.state is not None
     outputs = {
@@ -158,7 +158,7 @@ def save(job: Job, saved: Saved) -> None:
     checkpoint.save(job.state, state, kind=KIND)
 
 
-def load(job: Job) -> Saved | None:
+def load(job: Job) -> RunState | None:
     """The run that was saved; None if there is none.
 
     Raises
@@ -248,7 +248,7 @@ def _require_replaceable(path: str) -> None:
         ) from error
 
 
-def _restored(state: Mapping[str, Any], job: Job) -> Saved:
+def _restored(state: Mapping[str, Any], job: Job) -> RunState:
     outputs = [strip_prefix(name, state) for name in ("output", "refused")]
     tracker, position = (
         trackers.resumed(strip_prefix("tracker", state)),
@@ -258,13 +258,13 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     check_position(position)
     trackers.check_layout(position.layout, tracker)
     for name in ("done", "bad"):
-        check_number(name, state[name], ROW_COUNT)
+        check_number(name, state[name], ROW_COUNT_RANGE)
     check_number("seconds", state["seconds"], SUM)
     positions = [OutputPosition(**one) if one else None for one in outputs]
     for one in positions:
         if one is not None:
             check_position(one)
-    return Saved(
+    return RunState(
         tracker=tracker,
         essence=state["essence"],
         position=position,
@@ -289,7 +289,7 @@ def check_position(position: Position | OutputPosition) -> None:
     ValueError
         Names the field.
     """
-    shapes = {str: str, int: ROUND_COUNT, bool: bool}
+    shapes = {str: str, int: ROUND_COUNT_RANGE, bool: bool}
     for name, kind in get_type_hints(type(position)).items():
         check_json(f"position.{name}", getattr(position, name), shapes[kind])
     check_json("position.format", position.format, OneOf(FORMATS))

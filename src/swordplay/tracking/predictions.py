@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.state import ROW_COUNT, Field, check
+from swordplay.core.state import ROW_COUNT_RANGE, Field, check
 from swordplay.core.types import State, Vector
 from swordplay.tables.lean import values_of
 from swordplay.tracking.contestants import Contestants, Played
@@ -23,7 +23,7 @@ MOST_VALUES, LONGEST_VALUE = 12, 40
 
 
 @final
-class Page:
+class ScoredRows:
     """The answers for the rows of one batch, filled piece by piece.
 
     Parameters
@@ -149,7 +149,7 @@ class Predictions:
         """The running error; NaN before the first prediction that could be judged."""
         return float(self._figure(np.array([self.total]), np.array([self.scored]))[0])
 
-    def table(self, page: Page, contestants: Contestants) -> Any:
+    def table(self, page: ScoredRows, contestants: Contestants) -> Any:
         """A page as a pyarrow record batch."""
         columns = [
             pa.array(page.numbers),
@@ -198,7 +198,7 @@ class Predictions:
         ValueError
             Names the number that is wrong.
         """
-        check("predictions.scored", self.scored, ROW_COUNT)
+        check("predictions.scored", self.scored, ROW_COUNT_RANGE)
         check("predictions.total", self.total, Field(0.0, self.scored) if of_classes else SUM)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, damaged, strip_prefix
+from swordplay.core.state import ROW_COUNT_RANGE, Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.linear_model import HeadSnapshot
 from swordplay.estimators.model_report import looks_back
@@ -29,7 +29,7 @@ from swordplay.tracking.date_order import DateOrder, OrderRemark
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.looks import sample
 from swordplay.tracking.passages import Learnt, Marks, Passage, learn_debut, learn_rows
-from swordplay.tracking.predictions import Page, Predictions, shortened
+from swordplay.tracking.predictions import Predictions, ScoredRows, shortened
 from swordplay.tracking.ranges import VALUE
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.story import Story, Task
@@ -197,7 +197,7 @@ class Tracker:
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
         names = [name for name in batch.schema.names if name != self.settings.target]
-        page = Page(
+        page = ScoredRows(
             batch,
             self._in_input(numbers),
             targets,
@@ -358,7 +358,7 @@ class Tracker:
         """
         settings, of_classes = self.settings, self.recognised.of_classes
         for name in COUNTS:
-            check(name, getattr(self, name), ROW_COUNT)
+            check(name, getattr(self, name), ROW_COUNT_RANGE)
         self.predictions.check(of_classes)
         codes = Field(0.0, MOST_CLASSES - 1.0, whole=True, nan=True)
         lags = (codes if of_classes else VALUE)._replace(shape=(settings.columns_of_lags,))
