@@ -149,6 +149,22 @@ class TestLateClasses:
             lagged.groups[2].columns.places[0][1:], lagged.groups[0].columns.places[0][1:]
         )
 
+    def test_the_second_order_layer_is_made_for_the_first_columns(self):
+        """Its curves stay those of the columns before any row, though it begins with class 2."""
+        dim = [3]
+        make = lambda: LinearModel(dim[0], loss="logistic", curves="auto")  # noqa: E731
+        model = ClassModel(make, 1)
+        features = model.state()["second.features"]
+        dim[0] = 5
+        model.widen(5)
+        loaded = ClassModel(make)
+        loaded.load_state(model.state())
+        for one in (model, loaded):
+            assert one.second_order is None
+            one.grow(2)
+            assert one.second_order.dim == 5
+            assert np.array_equal(one.second_order.state()["features"], features)
+
     def test_no_rows_are_no_error(self):
         model = several({}, 3)
         assert model.predict_then_learn(np.empty((0, 3)), np.empty(0, dtype=int)).shape == (0, 3)
