@@ -128,32 +128,31 @@ def processors() -> dict[str, float]:
 
 def engine_alone(folder: Path) -> dict[str, float]:
     """Processor time of the work beside Spark: check, sort, learn; state to bytes and back."""
-    from swordplay.spark.plan import Plan
+    from swordplay.spark.plan import QueryPlan
     from swordplay.spark.rows import track
 
-    plan = Plan(tuple(FEATURES), "squared", 0, 0, 1)
-    group = plan.group()
+    plan = QueryPlan(tuple(FEATURES), "squared", 0, "auto", 1)
+    table = plan.table()
     times = {"play": 0.0, "dump": 0.0, "load": 0.0, "rows": 0.0}
     for number, file in enumerate(sorted(folder.glob("*.parquet"))):
         batch = (
             pq.read_table(file).rename_columns(plan.schema.names).combine_chunks().to_batches()[0]
         )
         if number == 0:
-            track(
-                batch.slice(0, 1), plan, plan.group(), lambda keys: None
-            )  # the kernel is compiled or read from disk
+            # The kernel is compiled, or read from disk.
+            track(batch.slice(0, 1), plan, plan.table(), lambda keys: None)
         start = time.process_time()
-        track(batch, plan, group, lambda keys: None)
+        track(batch, plan, table, lambda keys: None)
         times["play"] += time.process_time() - start
         times["rows"] += len(batch)
     start = time.process_time()
-    data = group.dumps()
+    data = table.to_bytes()
     times["dump"] = time.process_time() - start
-    again = plan.group()
+    again = plan.table()
     start = time.process_time()
-    again.loads([(list(group.places), data)])
+    again.from_bytes([(list(table.numbers), data)])
     times["load"] = time.process_time() - start
-    times["bytes"] = len(data) / len(group.places)
+    times["bytes"] = len(data) / len(table)
     return times
 
 

@@ -95,11 +95,11 @@ def test_the_row_groups_of_a_parquet_table_are_on_the_disk_when_it_is_synced(tmp
 
 def test_a_report_is_on_the_disk_before_it_has_its_name(tmp_path, spy):
     pytest.importorskip("vl_convert")
-    from swordplay.report import Page, Section, write
+    from swordplay.report import HtmlPage, Section, write
     from swordplay.report.page import Text
 
     path = tmp_path / "report.html"
-    write(Page(title="t", facts="f", sections=[Section("s", [Text("x")])], footer="e"), path)
+    write(HtmlPage(title="t", facts="f", sections=[Section("s", [Text("x")])], footer="e"), path)
     size = path.stat().st_size
     assert spy.of(path) == [("fsync", size), ("replace", size), ("folder", 0)]
 

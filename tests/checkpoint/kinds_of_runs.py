@@ -191,9 +191,9 @@ def taught_kind() -> Kind:
 
 def spark_kind(loss: str, classes: int, level: float | None = None) -> Kind:
     from swordplay.keyed.key_bytes import HEADER
-    from swordplay.spark.plan import Plan
+    from swordplay.spark.plan import QueryPlan
 
-    plan = Plan(("a", "b", "c"), loss, classes, 2, 4, level=level)
+    plan = QueryPlan(("a", "b", "c"), loss, classes, 2, 4, level=level)
     X, y = rows(60, seed=5)
     targets = (y > np.median(y)).astype(float) if classes else y
     table, numbers = plan.table(), np.repeat([0, 1], [50, 10])

@@ -9,7 +9,7 @@ import pytest
 
 from swordplay.estimators.model_settings import LARGEST
 from swordplay.tables import TableError
-from swordplay.tables.column_plans import FEWEST_COUNTS, MOST_CATEGORIES, Plan, plan
+from swordplay.tables.column_plans import FEWEST_COUNTS, MOST_CATEGORIES, ColumnPlan, plan
 from swordplay.tables.encoder import Encoder
 from swordplay.tracking.lags import Lags
 from tolerances import ROUNDING
@@ -91,7 +91,9 @@ def test_columns_that_are_not_there(features, drop, told):
 
 def test_numbers_and_truths():
     encoder = Encoder(
-        [Plan("a", "number"), Plan("b", "truth"), Plan("c", "left out")], 0, of_classes=False
+        [ColumnPlan("a", "number"), ColumnPlan("b", "truth"), ColumnPlan("c", "left out")],
+        0,
+        of_classes=False,
     )
     found = encoded(encoder, a=[1.5, None, 1e80], b=[True, False, None], c=["x", "y", "z"])
     np.testing.assert_array_equal(found.rows, [[1.5, 1.0], [np.nan, 0.0], [LARGEST, np.nan]])
@@ -100,7 +102,9 @@ def test_numbers_and_truths():
 
 def test_categories_join_in_the_rows_where_they_appear():
     encoder = Encoder(
-        [Plan("a", "category"), Plan("n", "number"), Plan("b", "category")], 0, of_classes=False
+        [ColumnPlan("a", "category"), ColumnPlan("n", "number"), ColumnPlan("b", "category")],
+        0,
+        of_classes=False,
     )
     found = encoded(encoder, a=["x", "x", "y", None], n=[7.0] * 4, b=["p", "q", "p", "r"])
     assert found.widths == {0: 3, 1: 4, 2: 5, 3: 6}
@@ -114,14 +118,14 @@ def test_categories_join_in_the_rows_where_they_appear():
 
 
 def test_categories_join_when_they_are_learned():
-    encoder = Encoder([Plan("a", "category")], 0, of_classes=False)
+    encoder = Encoder([ColumnPlan("a", "category")], 0, of_classes=False)
     found = encoded(encoder, np.array([False, True, False, True]), a=["x", "y", "z", "x"])
     assert found.widths == {1: 1, 3: 2}
     np.testing.assert_array_equal(found.rows[1:], [[1, 0], [0, 0], [0, 1]])
 
 
 def test_late_categories_share_a_column():
-    encoder = Encoder([Plan("a", "category")], 0, of_classes=False)
+    encoder = Encoder([ColumnPlan("a", "category")], 0, of_classes=False)
     values = [f"v{k}" for k in range(MOST_CATEGORIES + 10)]
     found = encoded(encoder, a=values)
     assert encoder.width == MOST_CATEGORIES + 1
@@ -136,7 +140,9 @@ def test_late_categories_share_a_column():
 
 
 def test_dates_lie_on_circles():
-    encoder = Encoder([Plan("t", "date and time"), Plan("d", "date")], 0, of_classes=False)
+    encoder = Encoder(
+        [ColumnPlan("t", "date and time"), ColumnPlan("d", "date")], 0, of_classes=False
+    )
     moments = [
         datetime.datetime(2024, 1, 1, 6),
         datetime.datetime(1969, 12, 29, 18),
@@ -164,7 +170,11 @@ def test_dates_lie_on_circles():
 
 def test_notes_tell_what_was_made_of_a_column():
     encoder = Encoder(
-        [Plan("a", "number"), Plan("b", "number"), Plan("c", "left out", "as asked")],
+        [
+            ColumnPlan("a", "number"),
+            ColumnPlan("b", "number"),
+            ColumnPlan("c", "left out", "as asked"),
+        ],
         0,
         of_classes=False,
     )
@@ -200,7 +210,7 @@ def test_lags_of_classes_are_categories():
 
 
 def test_an_encoder_goes_on_as_it_was():
-    plans = [Plan("a", "category"), Plan("b", "number")]
+    plans = [ColumnPlan("a", "category"), ColumnPlan("b", "number")]
     encoder = Encoder(plans, 0, of_classes=False)
     encoded(encoder, a=["x", "y", None], b=[1.0, 2.0, None])
     again = Encoder.resumed(encoder.state(), 0, of_classes=False)

@@ -11,7 +11,7 @@ import pytest
 from swordplay.cli import run
 from swordplay.cli.words import MOST_COLUMNS, WIDEST_NAME, WIDTH, columns
 from swordplay.tables import open_table
-from swordplay.tables.column_plans import Plan, plan
+from swordplay.tables.column_plans import ColumnPlan, plan
 from swordplay.tables.date_features import hours
 from swordplay.tables.encoder import Encoder
 from tolerances import ROUNDING
@@ -126,8 +126,8 @@ def test_what_cannot_be(sales, command, options, says, capsys):
 
 
 def test_many_columns_take_few_lines():
-    plans = [Plan(f"c{k}", "number") for k in range(300)] + [
-        Plan("\x1b" + "é" * 200, "number", how="in $" * 40)
+    plans = [ColumnPlan(f"c{k}", "number") for k in range(300)] + [
+        ColumnPlan("\x1b" + "é" * 200, "number", how="in $" * 40)
     ]
     lines = columns(plans)
     assert len(lines) == MOST_COLUMNS + 1 == 21

@@ -11,7 +11,7 @@ from swordplay.report import result_charts, time_axis, track_sections
 from swordplay.report.findings import can_i_trust_it, change_in_words, is_it_good
 from swordplay.report.page import Answer
 from swordplay.report.result_charts import PALETTE, look
-from swordplay.tracking.changes import Change, changes
+from swordplay.tracking.changes import DetectedChange, changes
 from swordplay.tracking.tally import BINS, Sureness
 from tolerances import DRAWN
 
@@ -122,7 +122,7 @@ def test_sureness_is_judged(right, verdict):
 )
 def test_what_became_of_a_coefficient(before, after, words):
     story = dated()
-    change = Change("wind", "", 1001, float(story.course.times[-1]), before, after, 2.0)
+    change = DetectedChange("wind", "", 1001, float(story.course.times[-1]), before, after, 2.0)
     assert change_in_words(story, change).startswith(
         f"On 24 March 2012 the coefficient of wind {words} ("
     )
@@ -144,7 +144,7 @@ def test_what_became_of_a_coefficient(before, after, words):
 def test_about_zero_is_small_beside_the_other_level_and_all_coefficients(before, after, words):
     story = dated()  # coefficients of sizes 3 and 1
     assert f" wind {words} (" in change_in_words(
-        story, Change("wind", "", 5, None, before, after, 2.0)
+        story, DetectedChange("wind", "", 5, None, before, after, 2.0)
     )
 
 
@@ -178,13 +178,13 @@ def test_about_zero_is_small_beside_the_other_level_and_all_coefficients(before,
     ],
 )
 def test_levels_shares_and_slow_changes_in_words(change, said):
-    assert change_in_words(told(task="multi-class"), Change(*change)) == said
+    assert change_in_words(told(task="multi-class"), DetectedChange(*change)) == said
 
 
 def test_slow_changes_have_two_dates():
     story = dated()
     first, last = (float(story.course.times[k]) for k in (10, -1))
-    change = Change("error", "", 1900, last, 2.0, 1.0, 1.0, "error", 100, first)
+    change = DetectedChange("error", "", 1900, last, 2.0, 1.0, 1.0, "error", 100, first)
     assert change_in_words(story, change).startswith(
         "From 7 January 2012 to 24 March 2012 errors halved ("
     )
@@ -192,11 +192,11 @@ def test_slow_changes_have_two_dates():
 
 def test_errors_are_told_in_their_measure():
     assert "errors doubled (10\u202f% → 20\u202f%)." in change_in_words(
-        told(), Change("error", "", 5, None, 0.1, 0.2, 1.0, "error")
+        told(), DetectedChange("error", "", 5, None, 0.1, 0.2, 1.0, "error")
     )
     values = told(task="regression")
     assert "errors halved (2.00 → 1.00)." in change_in_words(
-        values, Change("error", "", 5, None, 2.0, 1.0, 1.0, "error")
+        values, DetectedChange("error", "", 5, None, 2.0, 1.0, 1.0, "error")
     )
 
 

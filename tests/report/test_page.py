@@ -12,8 +12,8 @@ import pytest
 
 from report.reading import Reader
 from report.stories import HOSTILE, hostile, told
-from swordplay.report import Page, Section, render, write, write_track
-from swordplay.report.page import Scores, Table, Text
+from swordplay.report import HtmlPage, Section, render, write, write_track
+from swordplay.report.page import Scores, TableBlock, Text
 
 STRETCHES = 2048
 LARGEST = 6_000_000
@@ -145,28 +145,28 @@ def test_hostile_values_stay_data_in_charts(hostile_page):
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_every_kind_of_block_escapes(text):
-    blocks = (Text(text), Scores(text, ()), Table(text, (text,), ((text,),)))
-    reader = Reader(render(Page(text, text, (Section(text, blocks),), footer=text)))
+    blocks = (Text(text), Scores(text, ()), TableBlock(text, (text,), ((text,),)))
+    reader = Reader(render(HtmlPage(text, text, (Section(text, blocks),), footer=text)))
     assert not {"script", "img", "b"} & {element.tag for element in reader.elements}
     assert reader.texts("title") == reader.texts("h1")
 
 
 def test_a_page_without_charts_has_no_script():
-    reader = Reader(render(Page("title", "facts", (Section("one", (Text("two"),)),))))
+    reader = Reader(render(HtmlPage("title", "facts", (Section("one", (Text("two"),)),))))
     assert not reader.all("script")
 
 
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
-    broken = Page("title", "facts", (Section("one", (Text(None),)),))
+    broken = HtmlPage("title", "facts", (Section("one", (Text(None),)),))
     with pytest.raises(TypeError):
         write(broken, path)
     assert path.read_text() == "old"
     with pytest.raises(OSError, match="folder"):
-        write(Page("title", "facts", ()), tmp_path / "no such folder" / "report.html")
+        write(HtmlPage("title", "facts", ()), tmp_path / "no such folder" / "report.html")
     folder = tmp_path / "taken.html"
     folder.mkdir()
     with pytest.raises(OSError, match=r"taken\.html"):
-        write(Page("title", "facts", ()), folder)
+        write(HtmlPage("title", "facts", ()), folder)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["report.html", "taken.html"]

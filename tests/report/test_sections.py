@@ -10,7 +10,7 @@ from report.reading import Reader, table
 from report.stories import drifting
 from swordplay.comparison import LeftOut, compare, field, perspective
 from swordplay.report import (
-    Page,
+    HtmlPage,
     compare_section,
     perspective_section,
     regret_section,
@@ -23,7 +23,7 @@ from tolerances import DRAWN
 
 
 def read(section):
-    return Reader(render(Page("title", "facts", (section,))))
+    return Reader(render(HtmlPage("title", "facts", (section,))))
 
 
 @pytest.mark.parametrize("task", ["binary", "regression"])

@@ -10,7 +10,7 @@ import pytest
 
 from report.reading import Reader, table
 from report.stories import told
-from swordplay.report import Page, render, time_axis, track_sections
+from swordplay.report import HtmlPage, render, time_axis, track_sections
 from swordplay.report import track_charts as pictures
 from swordplay.report.heatmap import GAMMA, heatmap_png
 from swordplay.report.track import pace_in_words
@@ -180,20 +180,20 @@ def test_the_scoreboard_says_who_is_better():
             "best step size": 0.08,
         },
     )
-    reader = Reader(render(Page("t", "f", track_sections(story)[:1])))
+    reader = Reader(render(HtmlPage("t", "f", track_sections(story)[:1])))
     lines = reader.texts("tr")
     assert lines[0] == "swordplay10\u202f%"
     assert "swordplay is 2 points higher" in lines[1]
     assert "swordplay is 10 points lower" in lines[2]
     uneven = replace(told(), errors={"swordplay": 0.26, "no change": 0.259, "majority class": 0.5})
     assert (
-        Reader(render(Page("t", "f", track_sections(uneven)[:1]))).texts("tr")[0]
+        Reader(render(HtmlPage("t", "f", track_sections(uneven)[:1]))).texts("tr")[0]
         == "swordplay26.0\u202f%"
     )
     numbers = replace(
         told(task="regression"), errors={"swordplay": 0.10, "no change": 0.20, "running mean": 0.08}
     )
-    lines = Reader(render(Page("t", "f", track_sections(numbers)[:1]))).texts("tr")
+    lines = Reader(render(HtmlPage("t", "f", track_sections(numbers)[:1]))).texts("tr")
     assert any("swordplay is 25\u202f% higher" in line for line in lines)
 
 
@@ -206,7 +206,9 @@ def test_dates_without_times_are_told_so():
     worst = tuple(
         moment._replace(values=one) for moment, one in zip(story.worst, values, strict=False)
     )
-    cells = Reader(render(Page("t", "f", track_sections(replace(story, worst=worst))))).texts("td")
+    cells = Reader(render(HtmlPage("t", "f", track_sections(replace(story, worst=worst))))).texts(
+        "td"
+    )
     assert "day\u00a02014-07-13 · at\u00a02014-07-13 00:00:00" in cells
     assert "day\u00a02014-07-14 · at\u00a02014-07-13 09:30:00" in cells
 
@@ -223,7 +225,7 @@ def test_coefficients_are_sorted_by_what_is_shown():
 @pytest.mark.parametrize("task", ["binary", "regression"])
 def test_short_runs_are_told_too(rows, task):
     story = told(rows, task)
-    reader = Reader(render(Page("t", "f", track_sections(story))))
+    reader = Reader(render(HtmlPage("t", "f", track_sections(story))))
     all_of_them = {"binary": 8, "regression": 9}[task]
     # after a row or two no column counts for anything yet
     assert len(reader.charts()) == (all_of_them - (not story.drivers) if story.rows else 0)
@@ -233,7 +235,7 @@ def test_what_happened_to_rows_and_columns_is_said():
     story = replace(told(), refused=1, unlabelled=1200)
     reader = Reader(
         render(
-            Page(
+            HtmlPage(
                 "t",
                 "f",
                 track_sections(story, command="swordplay track x.csv --target y", date="a Monday"),

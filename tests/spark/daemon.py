@@ -14,9 +14,9 @@ def load():
     import pyspark.worker  # noqa: F401  # for those that are forked later
 
     from swordplay.spark import processors  # noqa: F401  # for those that are forked later
-    from swordplay.spark.plan import Plan
+    from swordplay.spark.plan import QueryPlan
 
-    table = Plan(("x",), "squared", 0, "auto", buckets=1, level=0.9).table()
+    table = QueryPlan(("x",), "squared", 0, "auto", buckets=1, level=0.9).table()
     table.add(["one"])
     one = np.zeros(1, dtype=np.int64)
     table.intervals(one, table.learn(one, one, np.ones((1, 1)), np.ones(1))[:, 0], np.ones(1))

@@ -11,7 +11,7 @@ from spark.worlds import FEATURES, world
 from swordplay.intervals import SwordIntervals
 from swordplay.keyed.interval_layout import IntervalLayout
 from swordplay.keyed.key_bytes import HEADER
-from swordplay.spark.plan import Plan
+from swordplay.spark.plan import QueryPlan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
@@ -21,7 +21,7 @@ NUMBERS = len(IntervalLayout(0.5).fresh)
 
 
 def plan(level=0.9):
-    return Plan(tuple(FEATURES), "squared", 0, "auto", buckets=1, level=level)
+    return QueryPlan(tuple(FEATURES), "squared", 0, "auto", buckets=1, level=level)
 
 
 def played(rows, settings, restart):

@@ -17,8 +17,8 @@ from spark.test_rows import batch
 from spark.worlds import FEATURES, MODEL, alone, world
 from swordplay.estimators.linear_model import LinearModel
 from swordplay.spark import functions, open_state, processors
-from swordplay.spark.pages import MAX_KEYS, Page, Pages
-from swordplay.spark.plan import Plan
+from swordplay.spark.pages import MAX_KEYS, KeyPage, Pages
+from swordplay.spark.plan import QueryPlan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
@@ -67,7 +67,7 @@ class Handle:
 
 
 def plan(**more):
-    return Plan(
+    return QueryPlan(
         tuple(FEATURES),
         "squared",
         0,
@@ -98,7 +98,7 @@ def in_order(answers):
 
 def test_pages_are_split_and_every_key_is_on_one():
     pages, keys = Pages(), [f"key {k}" for k in range(1000)]
-    parts = pages.split(Page(0, 0), keys)
+    parts = pages.split(KeyPage(0, 0), keys)
     assert set(parts) == pages.all
     assert sorted(key for some in parts.values() for key in some) == sorted(keys)
     assert max(map(len, parts.values())) <= MAX_KEYS == 32

@@ -19,7 +19,7 @@ from swordplay.estimators.linear_model import LinearModel
 from swordplay.keyed.key_bytes import HEADER
 from swordplay.keyed.record_layout import KeyModel, RecordLayout
 from swordplay.spark.pages import keys_to_bytes, split_keys
-from swordplay.spark.plan import Plan
+from swordplay.spark.plan import QueryPlan
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
@@ -29,7 +29,7 @@ CHEAP = {"lags": 0, "curves": None}
 
 def plan(dim, loss="squared", classes=0, lags="auto", buckets=4, curves="auto"):
     names = tuple(f"f{j}" for j in range(dim))
-    return Plan(names, loss, classes, lags, buckets, curves=curves)
+    return QueryPlan(names, loss, classes, lags, buckets, curves=curves)
 
 
 class World:

@@ -10,13 +10,13 @@ import pytest
 from spark.worlds import FEATURES, MODEL, alone, world
 from swordplay.estimators.class_model import ClassModel
 from swordplay.estimators.linear_model import LinearModel
-from swordplay.spark.plan import Plan
+from swordplay.spark.plan import QueryPlan
 from swordplay.spark.rows import LATE, NO_KEY, NO_ORDER, track
 from tolerances import TWIN
 
 pytestmark = pytest.mark.xdist_group("spark")  # one process compiles, and the others need not
 
-PLAN = Plan(tuple(FEATURES), "squared", 0, "auto", buckets=1)
+PLAN = QueryPlan(tuple(FEATURES), "squared", 0, "auto", buckets=1)
 COLUMNS = ["key", "at", *FEATURES, "y"]
 
 
@@ -113,7 +113,7 @@ def test_of_two_rows_of_one_order_the_smaller_one_counts():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes_are_told_as_by_one_model_per_class(classes):
-    plan = Plan(tuple(FEATURES), "logistic", classes, "auto", buckets=1)
+    plan = QueryPlan(tuple(FEATURES), "logistic", classes, "auto", buckets=1)
     rows = world(1, 40, seed=3, most=9).sort_values("at")
     rows["y"] = np.digitize(rows["y"], [0.0, 2.0][: classes - 1]).astype(float)
     answer = tracked(rows, plan.table(), plan)
@@ -137,7 +137,7 @@ def test_classes_are_told_as_by_one_model_per_class(classes):
 @pytest.mark.parametrize("level", [None, 0.9])
 def test_rows_without_a_target_are_predicted_by_what_their_key_knows_by_then(level):
     """They leave no trace; with their target they are learned as if nobody had asked."""
-    plan = Plan(tuple(FEATURES), "squared", 0, "auto", buckets=1, level=level)
+    plan = QueryPlan(tuple(FEATURES), "squared", 0, "auto", buckets=1, level=level)
     rows, rng = world(8, 12, seed=9, most=8), np.random.default_rng(9)
     table, straight, found = plan.table(), plan.table(), []
     for _, part in rows.groupby("batch"):

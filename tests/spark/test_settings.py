@@ -12,7 +12,7 @@ pytest.importorskip("pyspark")
 
 from spark.worlds import FEATURES, world, write
 from swordplay.spark import learn_table, processors, track_stream, track_table
-from swordplay.spark.plan import Plan, check_settings
+from swordplay.spark.plan import QueryPlan, check_settings
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -93,7 +93,7 @@ def test_every_setting_that_differs_is_named():
         check_settings(saved, saved | {"classes": '["yes", "no"]', "lags": "1"})
 
 
-PLAN = Plan(
+PLAN = QueryPlan(
     tuple(FEATURES),
     "squared",
     0,
@@ -104,8 +104,8 @@ PLAN = Plan(
 
 
 def test_states_of_other_settings_are_refused():
-    other = Plan(**(vars(PLAN) | {"frozen": (("key", '"place"'),)}))
-    without = Plan(**(vars(PLAN) | {"frozen": ()}))
+    other = QueryPlan(**(vars(PLAN) | {"frozen": (("key", '"place"'),)}))
+    without = QueryPlan(**(vars(PLAN) | {"frozen": ()}))
     for plan, is_accepted in ((PLAN, True), (other, False), (without, False)):
         table = plan.table()
         table.add(["one"])

@@ -11,7 +11,7 @@ from spark.worlds import FEATURES
 from swordplay.spark import processors
 from swordplay.spark.functions import MAX_BUCKETS
 from swordplay.spark.pages import murmur3, partition_key
-from swordplay.spark.plan import Plan
+from swordplay.spark.plan import QueryPlan
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -48,7 +48,7 @@ def test_no_bucket_is_called_like_the_one_of_the_settings():
 
 
 def test_packets_are_for_the_groups_as_they_are_called():
-    plan = Plan(tuple(FEATURES), "squared", 0, 0, buckets=4)
+    plan = QueryPlan(tuple(FEATURES), "squared", 0, 0, buckets=4)
     rows = {"bucket": np.arange(8, dtype=np.int32) % 4, "key": ["k"] * 8, "order": np.arange(8)}
     frame = pd.DataFrame(rows | {f"x{j}": 0.5 for j in range(len(FEATURES))} | {"target": 1.0})
     [sent] = processors.packets(plan)(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from swordplay.tables import TableError, csv_header, open_table, parsers, records
 from swordplay.tables.parsers import BOOL, DOUBLE, STRING
 from swordplay.tables.schema import ColumnRequest
-from swordplay.tables.text_format import Head
+from swordplay.tables.text_format import TextHead
 
 NUMBERS = "a,b\n" + "".join(f"{k},{k / 7:.3f}\n" for k in range(200))
 TEXTS = {
@@ -38,7 +38,7 @@ PIECES = ["a", "1", ",", ";", '"', "\n", "\r", "\r\n", "#", " ", "1,2\n"]
 
 def found(text, near, monkeypatch, choice=None):
     monkeypatch.setattr(csv_header, "NEAR", near)
-    head = Head("table", text.encode(), ended=False)
+    head = TextHead("table", text.encode(), ended=False)
     try:
         return csv_header.read_header(head, choice or ColumnRequest(None))
     except TableError as error:
@@ -72,7 +72,7 @@ def test_whatever_the_lines_are(parts, near):
 def test_records_are_those_of_all_lines(name, near, monkeypatch):
     """By every delimiter; one may find enough of them in a few lines where another does not."""
     monkeypatch.setattr(csv_header, "NEAR", near)
-    head = Head("table", TEXTS[name].encode(), ended=True)
+    head = TextHead("table", TEXTS[name].encode(), ended=True)
     lines = head.data.splitlines(keepends=True)
     try:
         wanted = {

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from swordplay.tracking.contestants import Played, Said
+from swordplay.tracking.contestants import Played, PredictedRows
 from swordplay.tracking.course import Recorder
-from swordplay.tracking.looks import POOL, Look, Sample
+from swordplay.tracking.looks import POOL, CoefficientSample, LearnerSnapshot
 from swordplay.tracking.rungs import COUNT
-from swordplay.tracking.story import Moment
+from swordplay.tracking.story import WorstRow
 from swordplay.tracking.stretches import EVERY, FEW, FIRST_WIDTH, MOST, Grid, room_for
 from tolerances import ROUNDING
 
@@ -16,12 +16,12 @@ NAMES = ("swordplay", "no change", "running mean")
 
 def now(row):
     """A sample that tells its row."""
-    return Sample(np.full(len(POOL), row), row, row, row)
+    return CoefficientSample(np.full(len(POOL), row), row, row, row)
 
 
 def looked(row):
     """A look that does, too."""
-    return Look(now(row), {0: np.array([row, -row])})
+    return LearnerSnapshot(now(row), {0: np.array([row, -row])})
 
 
 class Looks(dict):
@@ -55,7 +55,7 @@ def recorded(losses, largest=10**9, recorder=None, together=None):
         errors = piece[:, None] * [1.0, 2.0, 3.0]
         recorder.add(
             Played(
-                Said(piece, piece),
+                PredictedRows(piece, piece),
                 piece,
                 errors,
                 4.0 * piece[:, None],
@@ -71,8 +71,8 @@ def recorded(losses, largest=10**9, recorder=None, together=None):
         )
         first += len(piece)
         if not together or not recorder.open:
-            recorder.tell(lambda places: [Moment(k, "", "", losses[k], {}) for k in places])
-    recorder.tell(lambda places: [Moment(k, "", "", losses[k], {}) for k in places])
+            recorder.tell(lambda places: [WorstRow(k, "", "", losses[k], {}) for k in places])
+    recorder.tell(lambda places: [WorstRow(k, "", "", losses[k], {}) for k in places])
     return recorder
 
 
@@ -186,7 +186,9 @@ def test_ends_that_are_none_any_more_need_no_look():
         piece = losses[first : first + recorder.together(len(losses) - first)]
         errors, values = piece[:, None] * [1.0, 2.0, 3.0], piece[:, None] * [1.0, -1.0]
         recorder.add(
-            Played(Said(piece, piece), piece, errors, 4.0 * piece[:, None], values), None, first
+            Played(PredictedRows(piece, piece), piece, errors, 4.0 * piece[:, None], values),
+            None,
+            first,
         )
         recorder.close(
             {
@@ -197,7 +199,7 @@ def test_ends_that_are_none_any_more_need_no_look():
         first += len(piece)
     assert lasting == recorder.width > FIRST_WIDTH
     other = recorded(losses)
-    for name in (*Sample._fields, "errors", "highest"):
+    for name in (*CoefficientSample._fields, "errors", "highest"):
         np.testing.assert_array_equal(getattr(recorder, name), getattr(other, name))
     places = slice(0, recorder.closed // EVERY)
     np.testing.assert_array_equal(recorder.paths.kept[places], other.paths.kept[places])

@@ -28,7 +28,7 @@ OUT_OF_MEMORY = (
 )
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command: where it is, and what it does in a few words, told without importing it."""
 
     module: str
@@ -37,53 +37,55 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "track": Entry(
+    "track": CommandEntry(
         "swordplay.cli.track",
         "track_command",
         "Predict each row of a table before learning from it.",
     ),
-    "learn": Entry(
+    "learn": CommandEntry(
         "swordplay.cli.learn",
         "learn_command",
         "Learn the rows of a table and save the model.",
     ),
-    "predict": Entry(
+    "predict": CommandEntry(
         "swordplay.cli.predict",
         "predict_command",
         "Predict the rows of a table with a saved model.",
     ),
-    "compare": Entry(
+    "compare": CommandEntry(
         "swordplay.cli.compare",
         "compare_command",
         "Compare swordplay with baselines and other learners.",
     ),
-    "serve": Entry(
+    "serve": CommandEntry(
         "swordplay.cli.serve",
         "serve_command",
         "Serve models over HTTP, with answers that come later.",
     ),
-    "sample": Entry(
+    "sample": CommandEntry(
         "swordplay.cli.sample",
         "sample_command",
         "Write a sample table to try the command on.",
     ),
-    "demo": Entry(
+    "demo": CommandEntry(
         "swordplay.cli.demo",
         "demo_command",
         "Run track, compare and reproduce on a sample stream.",
     ),
-    "inspect": Entry("swordplay.cli.inspection", "inspect_command", "Describe a checkpoint."),
-    "reproduce": Entry(
+    "inspect": CommandEntry(
+        "swordplay.cli.inspection", "inspect_command", "Describe a checkpoint."
+    ),
+    "reproduce": CommandEntry(
         "swordplay.cli.reproduction",
         "reproduce_command",
         "Repeat the experiment of the paper.",
     ),
-    "warm": Entry(
+    "warm": CommandEntry(
         "swordplay.cli.warm",
         "warm_command",
         "Compile all kernels before their first use.",
     ),
-    "completion": Entry(
+    "completion": CommandEntry(
         "swordplay.cli.completion",
         "completion_command",
         "Print a script for completion in the shell.",

@@ -66,7 +66,7 @@ def radius_of_ball(context: click.Context, option: click.Parameter, value: float
     return value
 
 
-class Asked(NamedTuple):
+class CompareRequest(NamedTuple):
     """What was typed, option by option."""
 
     file: str
@@ -154,7 +154,7 @@ def compare_command(**options_typed: Any) -> None:
     from swordplay.cli import comparison, console
     from swordplay.comparison import figures
 
-    asked = Asked(**options_typed)
+    asked = CompareRequest(**options_typed)
     if asked.hindsight and asked.report is None:
         raise click.UsageError("--hindsight adds a section to the report. Give --report as well.")
     table = _table(asked)
@@ -173,13 +173,13 @@ def compare_command(**options_typed: Any) -> None:
             echo(f"The report is in {asked.report}.", err=True)
 
 
-def _model(asked: Asked) -> dict[str, Any]:
+def _model(asked: CompareRequest) -> dict[str, Any]:
     """What the estimator is told of lags and curves; a number of lags are columns of the table."""
     said = options.of_model(asked.lags, asked.curves)
     return said if said["lags"] == options.AUTO else said | {"lags": 0}
 
 
-def _table(asked: Asked) -> Whole:
+def _table(asked: CompareRequest) -> Whole:
     """The table in memory; what was made of it is said."""
     from swordplay.cli.errors import Refused, in_words
     from swordplay.comparison import FEWEST_ROWS
@@ -217,7 +217,9 @@ def _table(asked: Asked) -> Whole:
     return table
 
 
-def _compared(table: Whole, asked: Asked, progress: Any) -> tuple[Comparison, tuple[Section, ...]]:
+def _compared(
+    table: Whole, asked: CompareRequest, progress: Any
+) -> tuple[Comparison, tuple[Section, ...]]:
     """The results of all participants, and the section that --hindsight adds to the report."""
     from swordplay.cli.errors import Refused
     from swordplay.comparison import (

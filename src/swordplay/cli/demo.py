@@ -82,7 +82,7 @@ def _track(path: Path, target: str, quiet: bool) -> tuple[Any, Any]:
 def _write(story: Any, compared: Any, view: Any, rows: Any, path: Path) -> None:
     from swordplay.cli.errors import Failed
     from swordplay.report import (
-        Page,
+        HtmlPage,
         compare_section,
         perspective_section,
         reproduce_section,
@@ -91,7 +91,7 @@ def _write(story: Any, compared: Any, view: Any, rows: Any, path: Path) -> None:
     )
 
     *tracked, columns, making = track_sections(story, command="swordplay demo")
-    page = Page(
+    page = HtmlPage(
         title="swordplay on a stream that drifts",
         facts="Does the price of electricity rise or fall? Predicted half hour by half hour, "
         "before each answer was seen",

@@ -40,7 +40,7 @@ Examples:
 """
 
 
-class Asked(NamedTuple):
+class PredictRequest(NamedTuple):
     """What was typed, option by option."""
 
     file: str
@@ -80,7 +80,7 @@ class Asked(NamedTuple):
 @click.option("--quiet", is_flag=True, help="Print no remarks.")
 def predict_command(**options_typed: Any) -> int:
     """Check what was asked, predict, and say what was done; the exit code."""
-    asked = Asked(**options_typed)
+    asked = PredictRequest(**options_typed)
     if asked.as_json and asked.output == "-":
         raise click.UsageError(
             "--json and the predictions would both go to standard output. Give --output PATH."
@@ -131,7 +131,7 @@ def _model(path: str) -> Taught:
         ) from error
 
 
-def _job(asked: Asked, model: Taught) -> Any:
+def _job(asked: PredictRequest, model: Taught) -> Any:
     """What is to be read and written."""
     from swordplay.tracking import Job, TrackingError
     from swordplay.tracking.paths import refused_path, require_different
@@ -158,7 +158,7 @@ def _job(asked: Asked, model: Taught) -> Any:
     return job
 
 
-def _lines(asked: Asked, found: Predicted, learned: int) -> list[str]:
+def _lines(asked: PredictRequest, found: Predicted, learned: int) -> list[str]:
     lines = [
         f"{counted(found.rows, 'row')} predicted by a model that has seen "
         f"{counted(learned, 'row')}."
@@ -213,7 +213,7 @@ def _why(found: Predicted) -> str:
     return f"{'' if bad.column is None else f'column {bad.column!r}, '}'{bad.value}' {bad.reason}"
 
 
-def _figures(asked: Asked, found: Predicted, learned: int) -> dict[str, Any]:
+def _figures(asked: PredictRequest, found: Predicted, learned: int) -> dict[str, Any]:
     return {
         "rows": found.rows,
         "without_prediction": found.silent,

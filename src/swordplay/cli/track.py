@@ -54,7 +54,7 @@ Examples:
 """
 
 
-class Asked(NamedTuple):
+class TrackRequest(NamedTuple):
     """What was typed, option by option."""
 
     file: str
@@ -152,7 +152,7 @@ def track_command(**options_typed: Any) -> int:
 
     if click.get_current_context().obj:
         leave_pandas_out()
-    asked = Asked(**options_typed)
+    asked = TrackRequest(**options_typed)
     _require_sense(asked)
     job, remark = _job(asked)
     try:
@@ -162,7 +162,7 @@ def track_command(**options_typed: Any) -> int:
     return _track(job, asked, remark)
 
 
-def _require_sense(asked: Asked) -> None:
+def _require_sense(asked: TrackRequest) -> None:
     """Refuse options that do not go together."""
     if asked.rows is not None and asked.state is not None:
         raise click.UsageError(
@@ -198,7 +198,7 @@ def _require_sense(asked: Asked) -> None:
         )
 
 
-def _job(asked: Asked) -> tuple[Job, str]:
+def _job(asked: TrackRequest) -> tuple[Job, str]:
     """What is to be done, and what has to be said before it begins."""
     from swordplay.tracking import Job
     from swordplay.tracking.paths import refused_path
@@ -225,7 +225,7 @@ def _job(asked: Asked) -> tuple[Job, str]:
     return job, said if unasked else ""
 
 
-def _track(job: Job, asked: Asked, remark: str) -> int:
+def _track(job: Job, asked: TrackRequest, remark: str) -> int:
     from rich.console import Console
 
     from swordplay.cli import outcome, progress, warming

@@ -29,7 +29,7 @@ import numpy as np
 from swordplay.core.types import Matrix, Vector
 
 
-class Recipe(NamedTuple):
+class KernelSet(NamedTuple):
     """Something small that calls the kernels of a room."""
 
     what: str
@@ -183,19 +183,19 @@ def _hindsight(features: Matrix, targets: Vector) -> None:
         )
 
 
-RECIPES: Mapping[str, Recipe] = {
-    "late": Recipe("answers that come late, and servers", _late),
-    "keys": Recipe("a model per key", _keys),
-    "games": Recipe("the learners of the game", _games),
-    "field": Recipe("Sword++, and one projection a round", _field),
-    "sparse": Recipe("sparse rows", _sparse),
-    "learn": Recipe("learning rows, one step size beside the other", _learn),
-    "intervals": Recipe("intervals", _intervals, "intervals/kernel.py"),
-    "curves": Recipe("second-order experts", _curves, "engine/second_order/layer.py"),
-    "hindsight": Recipe("the best comparators of hindsight", _hindsight),
-    "combine": Recipe("forecasts of others, combined", _combine),
-    "tables": Recipe("quotes and dates in tables", _tables),
-    "steps": Recipe("single step sizes, to compare with", _steps, "engine/step_size_grid.py"),
+RECIPES: Mapping[str, KernelSet] = {
+    "late": KernelSet("answers that come late, and servers", _late),
+    "keys": KernelSet("a model per key", _keys),
+    "games": KernelSet("the learners of the game", _games),
+    "field": KernelSet("Sword++, and one projection a round", _field),
+    "sparse": KernelSet("sparse rows", _sparse),
+    "learn": KernelSet("learning rows, one step size beside the other", _learn),
+    "intervals": KernelSet("intervals", _intervals, "intervals/kernel.py"),
+    "curves": KernelSet("second-order experts", _curves, "engine/second_order/layer.py"),
+    "hindsight": KernelSet("the best comparators of hindsight", _hindsight),
+    "combine": KernelSet("forecasts of others, combined", _combine),
+    "tables": KernelSet("quotes and dates in tables", _tables),
+    "steps": KernelSet("single step sizes, to compare with", _steps, "engine/step_size_grid.py"),
 }
 """By name; those first that take longest, so that no process is left alone with one at the end."""
 

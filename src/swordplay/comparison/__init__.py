@@ -11,7 +11,7 @@ from swordplay.comparison.compare import (
     UnknownLearner,
     compare,
 )
-from swordplay.comparison.field import FEWEST_ROWS, Field, field
+from swordplay.comparison.field import FEWEST_ROWS, Contest, field
 from swordplay.comparison.figures import figures
 from swordplay.comparison.looking_back import perspective_of_run
 from swordplay.comparison.participants import Participant, participants
@@ -21,7 +21,7 @@ __all__ = [
     "FEWEST_ROWS",
     "Benchmark",
     "Comparison",
-    "Field",
+    "Contest",
     "LeftOut",
     "Participant",
     "Perspective",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.comparison.field import FEWEST_ROWS, Field, Said
+from swordplay.comparison.field import FEWEST_ROWS, Contest, ParticipantPredictions
 from swordplay.comparison.participants import Kind, Participant, descents, participants
 from swordplay.comparison.rivals import Absent
 from swordplay.core.types import Vector
@@ -91,7 +91,7 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    game: Field,
+    game: Contest,
     *,
     step_sizes: Iterable[float] = (),
     only: Collection[str] | None = None,
@@ -188,7 +188,7 @@ def _short(name: str) -> str:
 
 
 def _best(
-    participant: Participant, game: Field, ends: NDArray[np.int64], step: Callable[[str], None]
+    participant: Participant, game: Contest, ends: NDArray[np.int64], step: Callable[[str], None]
 ) -> Result:
     """The entry of a participant with the least error."""
     best: Result | None = None
@@ -220,7 +220,7 @@ def _best(
     return best
 
 
-def _loss(game: Field, said: Said) -> float:
+def _loss(game: Contest, said: ParticipantPredictions) -> float:
     """Total loss in the game."""
     if said.scores is None:
         return math.nan
@@ -229,7 +229,7 @@ def _loss(game: Field, said: Said) -> float:
     )
 
 
-def _benchmarks(game: Field, step: Callable[[str], None]) -> tuple[Benchmark, ...]:
+def _benchmarks(game: Contest, step: Callable[[str], None]) -> tuple[Benchmark, ...]:
     """The best fixed coefficients, and the best that change between blocks of rows."""
     found = []
     step("best fixed of hindsight")

@@ -8,18 +8,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from swordplay.comparison.field import Field, Said
+from swordplay.comparison.field import Contest, ParticipantPredictions
 from swordplay.core.types import Matrix
 from swordplay.estimators.class_model import ClassModel
 from swordplay.estimators.linear_model import LinearModel
 
 
-def estimator(field: Field) -> Said:
+def estimator(field: Contest) -> ParticipantPredictions:
     """What SwordRegressor or SwordClassifier says."""
     return _classes(field) if field.classes else _values(field)
 
 
-def _values(field: Field) -> Said:
+def _values(field: Contest) -> ParticipantPredictions:
     model = LinearModel(_start(field), **field.model)
     parts = []
     for first, stop in pairwise(sorted({*field.widths, len(field.rows)})):
@@ -33,7 +33,7 @@ def _values(field: Field) -> Said:
     return field.scored(np.concatenate(parts))
 
 
-def _classes(field: Field) -> Said:
+def _classes(field: Contest) -> ParticipantPredictions:
     width, debuts = field.widths[0], field.debuts.tolist()
     absent = np.setdiff1d(np.arange(field.classes), field.targets)
     places = np.argsort(
@@ -59,14 +59,14 @@ def _classes(field: Field) -> Said:
         scores[first:stop, : found.shape[1]] = found
     # back to the order of the field; of two classes, the second one is told
     predictions = field.targets[debuts][predictions.astype(np.intp)].astype(np.float64)
-    return Said(
+    return ParticipantPredictions(
         predictions, scores[:, places] if len(field.streams) > 1 else scores[:, places[1:2]]
     )
 
 
-def _start(field: Field) -> int:
+def _start(field: Contest) -> int:
     return field.widths[0] if field.start is None else field.start
 
 
-def _cut(field: Field, first: int, stop: int, width: int) -> Matrix:
+def _cut(field: Contest, first: int, stop: int, width: int) -> Matrix:
     return np.ascontiguousarray(field.rows[first:stop, :width])

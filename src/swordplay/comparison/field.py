@@ -23,7 +23,7 @@ FEWEST_ROWS = 10
 """With fewer there is nothing to compare."""
 
 
-class Said(NamedTuple):
+class ParticipantPredictions(NamedTuple):
     """What a participant said about the rows, each before it was learned."""
 
     predictions: Vector
@@ -38,7 +38,7 @@ class Said(NamedTuple):
     """
 
 
-class Field(NamedTuple):
+class Contest(NamedTuple):
     """Where a comparison takes place."""
 
     rows: Matrix
@@ -78,7 +78,7 @@ class Field(NamedTuple):
         """Name of the estimator for it."""
         return "SwordClassifier" if self.classes else "SwordRegressor"
 
-    def head(self, rows: int) -> Field:
+    def head(self, rows: int) -> Contest:
         """The same game, its first rows only."""
         some = slice(rows)
         return self._replace(
@@ -96,23 +96,23 @@ class Field(NamedTuple):
             return np.empty(0, dtype=np.intp)
         return np.sort(np.unique(self.targets, return_index=True)[1])
 
-    def said(self, scores: Matrix) -> Said:
+    def said(self, scores: Matrix) -> ParticipantPredictions:
         """What scores of shape ``(T, K)`` say."""
         if not self.classes:
-            return Said(scores[:, 0] * self.unit + self.centers, scores)
+            return ParticipantPredictions(scores[:, 0] * self.unit + self.centers, scores)
         guesses = scores[:, 0] > 0 if len(self.streams) == 1 else scores.argmax(axis=1)
-        return Said(guesses.astype(np.float64), scores)
+        return ParticipantPredictions(guesses.astype(np.float64), scores)
 
-    def scored(self, predictions: Vector) -> Said:
+    def scored(self, predictions: Vector) -> ParticipantPredictions:
         """Predictions of somebody who does not play the game.
 
         Those of a regression have their loss in it all the same.
         """
         if self.classes:
-            return Said(predictions, None)
+            return ParticipantPredictions(predictions, None)
         scores = (predictions - self.centers) / self.unit
         scores[0] = 0.0
-        return Said(predictions, scores[:, None])
+        return ParticipantPredictions(predictions, scores[:, None])
 
     def mistakes(self, predictions: Vector) -> Vector:
         """What each row but the first cost, shape ``(T - 1,)``: squared errors of a regression, 1
@@ -140,7 +140,7 @@ def field(
     *,
     radius: float = 8.0,
     widths: Mapping[int, int] | None = None,
-) -> Field:
+) -> Contest:
     """Scale a table and make it the game of a comparison.
 
     Columns are scaled as the estimators scale them: by what was known before each row. Targets of a
@@ -158,7 +158,7 @@ def field(
     radius
         Of the ball where coefficients live.
     widths
-        See ``Field``; all columns are there from the first row unless given.
+        See ``Contest``; all columns are there from the first row unless given.
     """
     rows = np.ascontiguousarray(rows, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < FEWEST_ROWS:
@@ -177,10 +177,10 @@ def field(
             LinearStream(scaled, (labels == k).astype(np.float64), loss="logistic")
             for k in positive
         )
-        return Field(rows, labels, classes, domain, streams, np.zeros(len(rows)), 1.0, widths)
+        return Contest(rows, labels, classes, domain, streams, np.zeros(len(rows)), 1.0, widths)
     targets = arguments.vector("targets", targets, len(rows))
     centers = TargetStats(THRESHOLDS["squared"]).track(targets)[:, 0]
     centers[0] = targets[0]  # nobody can tell before the first row, so nobody is charged for it
     unit = float(np.std(targets)) or 1.0
     stream = LinearStream(scaled, (targets - centers) / unit)
-    return Field(rows, targets, 0, domain, (stream,), centers, unit, widths)
+    return Contest(rows, targets, 0, domain, (stream,), centers, unit, widths)

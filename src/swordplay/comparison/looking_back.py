@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from swordplay.comparison.field import FEWEST_ROWS, Field, field
+from swordplay.comparison.field import FEWEST_ROWS, Contest, field
 from swordplay.comparison.perspective import ROWS, LeftOut, Perspective, perspective
 from swordplay.tables import TableError
 from swordplay.theory.hindsight import Progress
@@ -33,7 +33,7 @@ def perspective_of_run(
     return view if isinstance(view, LeftOut) else view._replace(of=max(view.rows, learned))
 
 
-def game_of_run(job: Job) -> Field | LeftOut:
+def game_of_run(job: Job) -> Contest | LeftOut:
     """Read the first rows of the table of a run as a game, or say why that is not possible."""
     if job.source == "-":
         return LeftOut("the rows came through a pipe and cannot be read again")

@@ -9,7 +9,7 @@ import numpy as np
 
 from swordplay.comparison import baselines, rivals
 from swordplay.comparison.estimator import estimator
-from swordplay.comparison.field import Field, Said
+from swordplay.comparison.field import Contest, ParticipantPredictions
 from swordplay.core import arguments
 from swordplay.engine import compiled_twin
 from swordplay.parts.domains import Ball
@@ -40,13 +40,13 @@ class Participant(NamedTuple):
     kind: Kind
     told: str
     """What it had to be told that only hindsight knows; empty if nothing."""
-    entries: tuple[Callable[[Field], Said], ...]
+    entries: tuple[Callable[[Contest], ParticipantPredictions], ...]
     """Each plays the field; of several, the one with the least error counts."""
     settings: tuple[str, ...] = ()
     """What tells the entries apart, such as their step size."""
 
 
-def participants(field: Field) -> Iterator[Participant]:
+def participants(field: Contest) -> Iterator[Participant]:
     """Yield the estimator, the baselines, models of other packages, and learners of this package.
 
     Parameters
@@ -98,20 +98,22 @@ def learner(name: str, told: str, make: Callable[[Ball], Learner]) -> Participan
 
 
 def _tuned(
-    kind: type[SwordVar | SwordSmall | SwordBest], field: Field
+    kind: type[SwordVar | SwordSmall | SwordBest], field: Contest
 ) -> Callable[[Ball], Learner]:
     T, G, L = len(field.rows), field.gradient_bound, field.smoothness
     return lambda domain: kind(domain, horizon=T, gradient_bound=G, smoothness=L)
 
 
-def _descent(kind: type[OGD] | type[OEGD], step: float) -> Callable[[Field], Said]:
+def _descent(
+    kind: type[OGD] | type[OEGD], step: float
+) -> Callable[[Contest], ParticipantPredictions]:
     return _player(lambda domain: kind(domain, step))
 
 
-def _player(make: Callable[[Ball], Learner]) -> Callable[[Field], Said]:
+def _player(make: Callable[[Ball], Learner]) -> Callable[[Contest], ParticipantPredictions]:
     """Lets a fresh learner play every stream of the field."""
 
-    def play(field: Field) -> Said:
+    def play(field: Contest) -> ParticipantPredictions:
         columns = []
         for stream in field.streams:
             engine = compiled_twin(make(field.domain), stream.loss)

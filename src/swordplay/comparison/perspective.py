@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from swordplay.comparison.estimator import estimator
-from swordplay.comparison.field import FEWEST_ROWS, Field
+from swordplay.comparison.field import FEWEST_ROWS, Contest
 from swordplay.core import arguments
 from swordplay.core.types import Vector
 from swordplay.parts.learners import Sword
@@ -99,7 +99,7 @@ def affordable(rows: int, width: int, seconds: float) -> int:
 
 
 def perspective(
-    game: Field, *, rows: int = ROWS, seconds: float = SECONDS, progress: Progress | None = None
+    game: Contest, *, rows: int = ROWS, seconds: float = SECONDS, progress: Progress | None = None
 ) -> Perspective | LeftOut:
     """Regret against the best comparators of every path length, or why there is none.
 
@@ -159,7 +159,7 @@ def perspective(
     )
 
 
-def _prepare(game: Field) -> None:
+def _prepare(game: Contest) -> None:
     """Compile, where this is the first time ever, so that the clock sees only the rows."""
     few = game.head(FEWEST_ROWS)
     hindsight.frontier(few.streams[0], few.domain, points=2, tolerance=TOLERANCE)

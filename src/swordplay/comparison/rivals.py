@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.comparison.field import Field, Said
+from swordplay.comparison.field import Contest, ParticipantPredictions
 from swordplay.core.types import Vector
 
 MOST_CALLS = 4000
@@ -35,7 +35,7 @@ def block_size(rows: int) -> int:
     return -(-rows // MOST_CALLS)
 
 
-def scikit_learn(field: Field) -> Said:
+def scikit_learn(field: Contest) -> ParticipantPredictions:
     """``StandardScaler`` and ``SGDRegressor``, or ``SGDClassifier`` with its logistic loss, by
     ``partial_fit``.
     """
@@ -64,7 +64,7 @@ def scikit_learn(field: Field) -> Said:
     return field.scored(_finite(predictions))
 
 
-def river(field: Field) -> Said:
+def river(field: Contest) -> ParticipantPredictions:
     """``StandardScaler() | LinearRegression()``, or ``LogisticRegression()``, one for each of
     several classes.
     """

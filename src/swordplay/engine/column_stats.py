@@ -258,7 +258,7 @@ def clipped_deviation(values: Any, count: int, rows: int, center: float, limit: 
 
 @inline
 def write_missing_centers(
-    row: Vector, columns: ColumnArrays, follows: bool, answer: Vector
+    row: Vector, centers: Vector, counts: Vector, follows: bool, answer: Vector
 ) -> None:
     """Write the present centre of every column that is missing in a row.
 
@@ -267,8 +267,8 @@ def write_missing_centers(
     first = len(row) - len(answer)
     for j in range(len(answer)):
         if row[first + j] != row[first + j]:
-            is_known = columns.counts[first + j] > 0.0 or not follows
-            answer[j] = columns.centers[first + j] if is_known else math.nan
+            is_known = counts[first + j] > 0.0 or not follows
+            answer[j] = centers[first + j] if is_known else math.nan
 
 
 @inline
@@ -288,7 +288,9 @@ def scale_and_update_each(
     """
     for t in range(len(rows)):
         if len(column_centers) > 0:
-            write_missing_centers(rows[t], columns, follows, column_centers[t])
+            write_missing_centers(
+                rows[t], columns.centers, columns.counts, follows, column_centers[t]
+            )
         squared_norms[t] = scale_row(rows[t], columns.centers, columns.spreads, clip, answer[t])
         if follows:
             update_stats(rows[t], columns, clip)

@@ -25,6 +25,7 @@ from swordplay.estimators.linear_model import (
     NO_CLASS,
     HeadSnapshot,
     LinearModel,
+    join_centers,
     learn_with_earlier_lags,
 )
 from swordplay.estimators.second_order_layer import NO_CENTERS, SecondOrderLayer
@@ -338,7 +339,8 @@ class ClassModel:
             scores.append(self._in_order([one for one, _ in found]))
             centers.append(found[0][1])
         self.counts = self.counts + seen
-        joined = _join_centers(centers, scores, self.groups[0].dim)
+        counts = list(map(len, scores))
+        joined = join_centers(centers, counts, self.groups[0].dim)
         return ClassScores(np.concatenate(scores), joined)
 
     def _in_order(self, scores: list[Matrix]) -> Matrix:
@@ -395,17 +397,6 @@ class ClassModel:
         self.first_negated = found.first_negated
         self.group, self.position = found.group, found.position
         self._label_heads()
-
-
-def _join_centers(centers: list[Matrix], scores: list[Matrix], dim: int) -> Matrix:
-    """Return the centres of all rows; no rows if no entry is missing."""
-    if len(centers) == 1 or not any(len(part) for part in centers):
-        return centers[0]
-    answer, first = np.full((sum(map(len, scores)), dim), np.nan), 0
-    for part, some in zip(centers, scores, strict=True):
-        answer[first : first + len(part), : part.shape[1]] = part
-        first += len(some)
-    return answer
 
 
 class SavedGroup(NamedTuple):

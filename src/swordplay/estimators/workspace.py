@@ -226,7 +226,7 @@ class RowWorkspace:
             functools.partial(
                 row_rounds.predict_rows,
                 block.rows_with_lags,
-                model.row_model,
+                model.predict_model,
                 heads.arrays,
                 scratch,
                 block.column_centers,
@@ -262,7 +262,7 @@ class RowWorkspace:
             from swordplay.engine import row_rounds
 
             model, scaled = self._model, np.empty(self._model.columns.width)
-            arguments = self.block.rows_with_lags, model.row_model, model.heads.arrays, scaled
+            arguments = self.block.rows_with_lags, model.predict_model, model.heads.arrays, scaled
             self._predict_experts = bound_call(
                 functools.partial(row_rounds.predict_experts, *arguments, self.expert_scores)
             )

@@ -252,7 +252,6 @@ def predict_keys(
     is_logistic = key.settings[ROW_SETTING.is_logistic] == 1.0
     clip = key.settings[ROW_SETTING.column_clip]
     scaled, first_order, learner = rows.scaled[0], rows.relative_targets, key.learner
-    columns = ColumnArrays(key.centers, key.spreads, key.counts, rows.raw)
     for k in range(len(runs.records)):
         record = records[runs.records[k]]
         at = unpack(record, key)
@@ -265,7 +264,9 @@ def predict_keys(
                 first_order[t] += key.target_centers[0]
             rows.scores[t] = first_order[t]
             if len(key.layer.settings) > 0:
-                write_missing_centers(rows.raw[t], columns, True, rows.column_centers[t])
+                write_missing_centers(
+                    rows.raw[t], key.centers, key.counts, True, rows.column_centers[t]
+                )
                 following = 1 if t == runs.starts[k] and follows[k] else 0
                 predict_layer_rows(
                     rows.raw[t : t + 1, key.layer_offset :],

@@ -3,7 +3,7 @@
 Pages and figures need vl-convert-python: the extra ``cli``.
 
 A page consists of sections; each command adds its own:
-``write(Page(title, facts, sections), path)``.
+``write(HtmlPage(title, facts, sections), path)``.
 """
 
 import importlib as _importlib
@@ -16,7 +16,7 @@ if _TYPE_CHECKING:
     from swordplay.report.document import render, write
     from swordplay.report.figures import SUFFIXES, regret_figure, save
     from swordplay.report.keys import keys_sections, write_keys
-    from swordplay.report.page import Page, Section
+    from swordplay.report.page import HtmlPage, Section
     from swordplay.report.regret import perspective_section, regret_section
     from swordplay.report.reproduce import reproduce_section
     from swordplay.report.story import write_story
@@ -24,7 +24,7 @@ if _TYPE_CHECKING:
 
 __all__ = [
     "SUFFIXES",
-    "Page",
+    "HtmlPage",
     "Section",
     "compare_section",
     "keys_sections",
@@ -47,7 +47,7 @@ _HOMES = {
     "document": "render write",
     "figures": "SUFFIXES regret_figure save",
     "keys": "keys_sections write_keys",
-    "page": "Page Section",
+    "page": "HtmlPage Section",
     "regret": "perspective_section regret_section",
     "reproduce": "reproduce_section",
     "story": "write_story",

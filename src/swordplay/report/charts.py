@@ -18,7 +18,7 @@ from swordplay.report import chart_marks as marks
 from swordplay.report.axes import Axis
 from swordplay.report.chart_marks import Line, Spec
 
-__all__ = ["Chart", "Dot", "Line", "Look", "Spec", "band", "chart", "csv"]
+__all__ = ["Chart", "ChartLook", "Dot", "Line", "Spec", "band", "chart", "csv"]
 
 
 WIDTH = 720
@@ -69,7 +69,7 @@ class Chart(NamedTuple):
     """Charts of one group zoom together."""
 
 
-class Look(TypedDict, total=False):
+class ChartLook(TypedDict, total=False):
     """What a chart may have beside its lines; nothing of it unless said."""
 
     height: int
@@ -103,7 +103,7 @@ def chart(
     lines: Sequence[Line],
     x: Axis,
     y: Axis,
-    **look: Unpack[Look],
+    **look: Unpack[ChartLook],
 ) -> Chart:
     """Lines over common points.
 
@@ -118,7 +118,7 @@ def chart(
     x, y
         The axes.
     look
-        See :class:`Look`.
+        See :class:`ChartLook`.
     """
     told = (*lines, *look.get("extra", ()))
     columns = {"x": points} | ({"row": look["rows"]} if "rows" in look else {})
@@ -141,7 +141,7 @@ def chart(
 
 
 def _spec(
-    columns: Mapping[str, Vector], lines: Sequence[Line], x: Axis, y: Axis, look: Look
+    columns: Mapping[str, Vector], lines: Sequence[Line], x: Axis, y: Axis, look: ChartLook
 ) -> Spec:
     """The picture in Vega's language."""
     height, bars, dots = look.get("height", 220), look.get("bars", 0.0), look.get("dots", ())

@@ -13,7 +13,7 @@ from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis, Format, top
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import write
-from swordplay.report.page import Page, Section, Table, Text
+from swordplay.report.page import HtmlPage, Section, TableBlock, Text
 from swordplay.report.result_charts import look
 from swordplay.report.track_charts import NO_CHANGE
 
@@ -49,7 +49,7 @@ def write_compare(
         "everybody in the same order"
     )
     footer = f"Made by swordplay {__version__}. This file is complete in itself and loads nothing."
-    write(Page(title, facts, (compare_section(found), *more), footer), path)
+    write(HtmlPage(title, facts, (compare_section(found), *more), footer), path)
 
 
 def compare_section(found: Comparison) -> Section:
@@ -98,7 +98,7 @@ def _high(found: Comparison, after: int) -> float:
     )
 
 
-def _table(found: Comparison) -> Table:
+def _table(found: Comparison) -> TableBlock:
     shown = _shown(found)
     rows = tuple(
         (
@@ -119,7 +119,7 @@ def _table(found: Comparison) -> Table:
         "µs a row",
         *(f"regret to {mark.name}" for mark in found.benchmarks),
     )
-    return Table("", head, rows, (0, *range(3, len(head))), strong=(0,))
+    return TableBlock("", head, rows, (0, *range(3, len(head))), strong=(0,))
 
 
 def _legend(found: Comparison) -> str:

@@ -14,7 +14,7 @@ from importlib import resources
 from swordplay.core.files import write_atomic
 from swordplay.report import vega
 from swordplay.report.markup import Drawer, escaped
-from swordplay.report.page import Page
+from swordplay.report.page import HtmlPage
 
 POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -22,7 +22,7 @@ POLICY = (
 )
 
 
-def write(page: Page, path: str | os.PathLike[str]) -> None:
+def write(page: HtmlPage, path: str | os.PathLike[str]) -> None:
     """Write a page, all or nothing: the path holds the old file or the whole new one.
 
     Raises
@@ -33,7 +33,7 @@ def write(page: Page, path: str | os.PathLike[str]) -> None:
     write_atomic(path, render(page).encode("utf-8"))
 
 
-def render(page: Page, own: str = "", policy: str = POLICY) -> str:
+def render(page: HtmlPage, own: str = "", policy: str = POLICY) -> str:
     """The page as HTML: equal pages give equal text.
 
     Parameters

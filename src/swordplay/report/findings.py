@@ -12,7 +12,7 @@ from swordplay.report import time_axis
 from swordplay.report.track_charts import blind_guess
 
 if TYPE_CHECKING:
-    from swordplay.tracking.changes import Change
+    from swordplay.tracking.changes import DetectedChange
     from swordplay.tracking.story import Story
 
 LEVEL = 0.01
@@ -158,17 +158,17 @@ def _sureness(story: Story) -> str:
     return f"{text} Log loss {loss} ({blind_guess(story)}), Brier score {brier}."
 
 
-def change_in_words(story: Story, change: Change) -> str:
+def change_in_words(story: Story, change: DetectedChange) -> str:
     """Describe a change in one sentence."""
     when = time_axis.when_changed(story, change)
     return f"{when[0].upper()}{when[1:]} {SENTENCES[change.kind](story, change)}."
 
 
-def _error_changed(story: Story, change: Change) -> str:
+def _error_changed(story: Story, change: DetectedChange) -> str:
     return f"errors {_factor(change.before, change.after)} ({_levels(story, change)})"
 
 
-def _coefficient_changed(story: Story, change: Change) -> str:
+def _coefficient_changed(story: Story, change: DetectedChange) -> str:
     driver = next(
         one for one in story.drivers if (one.name, one.about) == (change.what, change.about)
     )
@@ -185,13 +185,13 @@ def _coefficient_changed(story: Story, change: Change) -> str:
     )
 
 
-def _target_changed(story: Story, change: Change) -> str:
+def _target_changed(story: Story, change: DetectedChange) -> str:
     before, after = levels(story, change)
     went = "rose" if change.after > change.before else "fell"
     return f"the level of {fmt.clean_text(change.what, 40)} {went} from {before} to {after}"
 
 
-def _share_changed(story: Story, change: Change) -> str:
+def _share_changed(story: Story, change: DetectedChange) -> str:
     name = f"“{fmt.clean_text(change.about, 24)}”"
     if story.task == "binary":
         name = f"{fmt.clean_text(change.what, 40)} = {fmt.clean_text(change.about, 24)}"
@@ -207,7 +207,7 @@ def _share_changed(story: Story, change: Change) -> str:
     return f"{name} {went} ({_levels(story, change)} of rows)"
 
 
-SENTENCES: dict[str, Callable[[Story, Change], str]] = {
+SENTENCES: dict[str, Callable[[Story, DetectedChange], str]] = {
     "error": _error_changed,
     "coefficient": _coefficient_changed,
     "target": _target_changed,
@@ -216,12 +216,12 @@ SENTENCES: dict[str, Callable[[Story, Change], str]] = {
 """The function that describes a change, by its kind."""
 
 
-def _levels(story: Story, change: Change) -> str:
+def _levels(story: Story, change: DetectedChange) -> str:
     before, after = levels(story, change)
     return f"{before} → {after}"
 
 
-def levels(story: Story, change: Change) -> tuple[str, str]:
+def levels(story: Story, change: DetectedChange) -> tuple[str, str]:
     """Return both levels of a change as text; a vanishing one as 0."""
     share = change.kind == "share" or (change.kind == "error" and story.task != "regression")
     shown = fmt.percent if share else fmt.number

@@ -10,7 +10,7 @@ from swordplay import __version__
 from swordplay.report import findings, interval_charts
 from swordplay.report import formatting as fmt
 from swordplay.report.document import write
-from swordplay.report.page import Answer, Page, Score, Scores, Section, Table, Text
+from swordplay.report.page import Answer, HtmlPage, ScoreBlock, Scores, Section, TableBlock, Text
 
 if TYPE_CHECKING:
     from swordplay.tracking.keyed_story import KeyedStory, KeyLine
@@ -43,7 +43,7 @@ def write_keys(story: KeyedStory, path: str | os.PathLike[str], *, command: str 
         fmt.clean_text(story.target, 60),
     )
     key = fmt.clean_text(" and ".join(story.key), 60)
-    page = Page(
+    page = HtmlPage(
         title=f"{target} in {source}, each {key} by itself",
         facts=f"Every row was predicted by {story.learner} before its answer was seen",
         sections=keys_sections(story, command=command),
@@ -72,12 +72,12 @@ def how_made(story: RunStory, more: Sequence[tuple[str, str]], command: str) -> 
     return (
         Section(
             "What was made of each column",
-            (Table("", ("column", "kind", "how it was used"), columns),),
+            (TableBlock("", ("column", "kind", "how it was used"), columns),),
         ),
         Section(
             "How this was made",
             (
-                Table(
+                TableBlock(
                     "",
                     ("", ""),
                     tuple((name, fmt.clean_text(value, 300)) for name, value in facts),
@@ -87,11 +87,11 @@ def how_made(story: RunStory, more: Sequence[tuple[str, str]], command: str) -> 
     )
 
 
-def scores_of(story: RunStory) -> tuple[Score, ...]:
+def scores_of(story: RunStory) -> tuple[ScoreBlock, ...]:
     """The errors of the learner and the baselines, as bars."""
     largest = max(story.errors.values()) or 1.0
     return tuple(
-        Score(name, figure(story, error), error / largest, ours=name == story.learner)
+        ScoreBlock(name, figure(story, error), error / largest, ours=name == story.learner)
         for name, error in story.errors.items()
     )
 
@@ -146,13 +146,13 @@ def _ahead(story: KeyedStory) -> str:
     return f"It is ahead of that in {story.ahead:,} of {fmt.plural(story.keys, 'key')}."
 
 
-def _tables(story: KeyedStory) -> tuple[Table, ...]:
+def _tables(story: KeyedStory) -> tuple[TableBlock, ...]:
     head = (" and ".join(story.key), "rows", *story.errors, RATIO)
     numbers = tuple(range(1, len(head)))
     return (
         *_spread(story),
         *(
-            Table(
+            TableBlock(
                 _caption(story, title), head, tuple(_line(story, line) for line in lines), numbers
             )
             for title, lines in story.named.items()
@@ -160,7 +160,7 @@ def _tables(story: KeyedStory) -> tuple[Table, ...]:
     )
 
 
-def _spread(story: KeyedStory) -> tuple[Table, ...]:
+def _spread(story: KeyedStory) -> tuple[TableBlock, ...]:
     """How errors are distributed over the keys."""
     if not story.spread:
         return ()
@@ -170,7 +170,7 @@ def _spread(story: KeyedStory) -> tuple[Table, ...]:
         for one in story.spread
     )
     return (
-        Table(
+        TableBlock(
             "How the keys are spread, of those with ten predicted rows or more", head, rows, (1, 2)
         ),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from swordplay.report.axes import Axis, Format
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import POLICY, render, resource
-from swordplay.report.page import Page, Pair, Section, Slot, Text
+from swordplay.report.page import HtmlPage, Pair, Section, Slot, Text
 from swordplay.serving.pages import PageFile
 
 EMPTY = np.full(2, np.nan)
@@ -23,7 +23,7 @@ def files() -> Mapping[str, PageFile]:
     return {"/": PageFile(body, "text/html; charset=utf-8", "frame-ancestors 'none'")}
 
 
-def page() -> Page:
+def page() -> HtmlPage:
     """What is on it, before anything is known."""
     now = Section(
         "Now",
@@ -55,7 +55,7 @@ def page() -> Page:
     footer = (
         "Every figure is of the model as it is now. Nothing on this page was loaded from elsewhere."
     )
-    return Page(
+    return HtmlPage(
         "swordplay serve",
         "What the models of this server know and how well they do.",
         (now, course, last, series),

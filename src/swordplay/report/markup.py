@@ -21,7 +21,7 @@ from swordplay.report.page import (
     Scores,
     Section,
     Slot,
-    Table,
+    TableBlock,
     Text,
     Verbatim,
 )
@@ -50,7 +50,7 @@ class Drawer:
                 return _counts(block)
             case Scores():
                 return _scores(block)
-            case Table():
+            case TableBlock():
                 return _table(block)
             case Verbatim(caption, text):
                 clean = html.escape(fmt.HIDDEN_MARKS.sub("\N{REPLACEMENT CHARACTER}", text))
@@ -140,7 +140,7 @@ def _second(scores: Scores, text: str) -> str:
     return f'<td class="second">{escaped(text)}</td>' if any(scores.head) else ""
 
 
-def _table(table: Table) -> str:
+def _table(table: TableBlock) -> str:
     def cells(row: Sequence[str], tag: str) -> str:
         return "".join(
             f"{_tag(tag, 'number', k in table.numbers)}<bdi>{escaped(cell, 300)}</bdi></{tag}>"

@@ -14,7 +14,7 @@ class Text(NamedTuple):
     lead: bool = False
 
 
-class Score(NamedTuple):
+class ScoreBlock(NamedTuple):
     """One line of a scoreboard."""
 
     name: str
@@ -31,12 +31,12 @@ class Scores(NamedTuple):
     """Bars with their figures, which need no script."""
 
     caption: str
-    lines: tuple[Score, ...]
+    lines: tuple[ScoreBlock, ...]
     head: tuple[str, str] = ("", "")
     """What the figure and the other one are called, where there are two."""
 
 
-class Table(NamedTuple):
+class TableBlock(NamedTuple):
     """Rows under a head; on a narrow screen it scrolls by itself."""
 
     caption: str
@@ -90,7 +90,7 @@ class Pair(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-Block = Text | Answer | Scores | Counts | Table | Verbatim | Slot | Pair | Chart
+Block = Text | Answer | Scores | Counts | TableBlock | Verbatim | Slot | Pair | Chart
 
 
 class Section(NamedTuple):
@@ -100,7 +100,7 @@ class Section(NamedTuple):
     blocks: tuple[Block, ...]
 
 
-class Page(NamedTuple):
+class HtmlPage(NamedTuple):
     """A whole report before it is written as HTML: made by the builders of this room, read by
     ``document.render``.
     """

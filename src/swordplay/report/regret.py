@@ -9,7 +9,7 @@ from swordplay.core.types import Vector
 from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis, path_axis, top
 from swordplay.report.charts import Line, chart
-from swordplay.report.page import Section, Table, Text
+from swordplay.report.page import Section, TableBlock, Text
 
 if TYPE_CHECKING:
     from swordplay.comparison import LeftOut, Perspective
@@ -79,7 +79,7 @@ def regret_section(
         f"Regret of {learner}. The best sequences are known up to a gap: the regret may be "
         "larger by it, and no more."
     )
-    table = Table(
+    table = TableBlock(
         caption, tuple(columns), tuple(zip(*cells, strict=True)), tuple(range(len(columns)))
     )
     return Section(

@@ -9,7 +9,7 @@ import numpy as np
 from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis, powers, tens
 from swordplay.report.charts import Chart, Line, chart
-from swordplay.report.page import Block, Pair, Section, Table, Text
+from swordplay.report.page import Block, Pair, Section, TableBlock, Text
 from swordplay.theory.reproduce import INSTANCES, Row, Tuning
 
 PANELS: tuple[tuple[str, tuple[Tuning, ...]], ...] = (
@@ -120,7 +120,7 @@ def regret_chart(rows: Sequence[Row], tuned: str, tunings: Sequence[str], title:
     )
 
 
-def _table(rows: Sequence[Row], instance: str) -> Table:
+def _table(rows: Sequence[Row], instance: str) -> TableBlock:
     """Everybody at the largest horizon, the smallest regret first."""
     largest = max(row.horizon for row in rows)
     last = sorted((row for row in rows if row.horizon == largest), key=lambda row: row.regret)
@@ -136,6 +136,6 @@ def _table(rows: Sequence[Row], instance: str) -> Table:
     )
     strong = tuple(k for k, row in enumerate(last) if row.learner == "Sword")
     caption = f"{TITLES[instance]}; after {largest:,} rounds"
-    return Table(
+    return TableBlock(
         caption, ("learner", "tuning", "regret", "bound", "certificate"), cells, (2, 3, 4), strong
     )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from swordplay.core.types import Vector
 from swordplay.report import formatting as fmt
 from swordplay.report.axes import Axis
-from swordplay.report.charts import Chart, Line, Look, chart
+from swordplay.report.charts import Chart, ChartLook, Line, chart
 
 if TYPE_CHECKING:
-    from swordplay.tracking.changes import Change
+    from swordplay.tracking.changes import DetectedChange
     from swordplay.tracking.story import Story
 
 TIME = "time"
@@ -68,7 +68,7 @@ def when(story: Story, row: int, time: float | None) -> str:
     return f"{'in' if span >= 2 * fmt.YEAR else 'on'} {text}"
 
 
-def when_changed(story: Story, change: Change) -> str:
+def when_changed(story: Story, change: DetectedChange) -> str:
     """Describe the time of a change: one time for a jump, begin and end for a slow change."""
     if change.since_row is None:
         return when(story, change.row, change.time)
@@ -87,7 +87,7 @@ def drawn(
     y: Axis,
     *,
     at: NDArray[np.int64] | None = None,
-    **look: Unpack[Look],
+    **look: Unpack[ChartLook],
 ) -> Chart:
     """Draw lines over the run, with the value of each window at its end.
 
@@ -106,7 +106,7 @@ def drawn(
         [line._replace(values=np.concatenate([line.values[:1], line.values])) for line in part]
         for part in parts
     ]
-    usual: Look = {
+    usual: ChartLook = {
         "stretch": True,
         "group": TIME,
         "rows": rows(story)[some],

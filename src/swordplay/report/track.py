@@ -20,18 +20,18 @@ from swordplay.report import formatting as fmt
 from swordplay.report.document import write
 from swordplay.report.page import (
     Answer,
-    Page,
-    Score,
+    HtmlPage,
+    ScoreBlock,
     Scores,
     Section,
-    Table,
+    TableBlock,
     Text,
     Verbatim,
 )
 from swordplay.tracking.changes import changes
 
 if TYPE_CHECKING:
-    from swordplay.tracking.changes import Change
+    from swordplay.tracking.changes import DetectedChange
     from swordplay.tracking.story import Story
 
 LEVEL = 0.0005
@@ -84,7 +84,7 @@ def write_track(
         fmt.clean_text(story.source, 60),
         fmt.clean_text(story.target, 60),
     )
-    page = Page(
+    page = HtmlPage(
         title=f"{target} in {source}",
         facts=f"Every row was predicted by {story.learner} before its answer was seen",
         sections=(*sections, *more, columns, making),
@@ -123,7 +123,7 @@ def track_sections(story: Story, *, command: str = "", date: str = "") -> tuple[
     return (*results, *worked, _columns(story), _making(story, command, date))
 
 
-def _short(story: Story, found: tuple[Change, ...]) -> Section:
+def _short(story: Story, found: tuple[DetectedChange, ...]) -> Section:
     clearest = sorted(found, key=lambda one: -one.strength)[:MOST_CHANGES]
     told = tuple(findings.change_in_words(story, one) for one in found if one in clearest)
     calm = "" if told else _calm(story)
@@ -166,7 +166,7 @@ def _intervals(story: Story) -> tuple[Section, ...]:
     return (Section("How sure it was", (said, *charts)),)
 
 
-def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
+def _drivers(story: Story, found: tuple[DetectedChange, ...]) -> tuple[Section, ...]:
     """What drives the target; nothing where no column counts."""
     if not story.drivers:
         return ()
@@ -196,12 +196,12 @@ def _drivers(story: Story, found: tuple[Change, ...]) -> tuple[Section, ...]:
     return (
         Section(
             "What drives it",
-            (result_charts.coefficients(story, remarks), Table(caption, head, rows, (1, 2))),
+            (result_charts.coefficients(story, remarks), TableBlock(caption, head, rows, (1, 2))),
         ),
     )
 
 
-def _changes(story: Story, found: tuple[Change, ...]) -> Section:
+def _changes(story: Story, found: tuple[DetectedChange, ...]) -> Section:
     if not found:
         return Section("What changed, and when", (Text(_calm(story)),))
     dated = bool(story.clock)
@@ -214,11 +214,11 @@ def _changes(story: Story, found: tuple[Change, ...]) -> Section:
     )
     return Section(
         "What changed, and when",
-        (Text(text), Table("", head, rows, (1, 3, 4) if dated else (0, 2, 3))),
+        (Text(text), TableBlock("", head, rows, (1, 3, 4) if dated else (0, 2, 3))),
     )
 
 
-def _change(story: Story, one: Change) -> tuple[str, ...]:
+def _change(story: Story, one: DetectedChange) -> tuple[str, ...]:
     what = {
         "error": story.measure,
         "coefficient": f"coefficient of {result_charts.driver_name(story, one.what, one.about)}",
@@ -245,7 +245,7 @@ def _errors(story: Story) -> Section:
     return Section("How wrong it was", (*charts, track_charts.losses(story), *_worst(story)))
 
 
-def _course(story: Story, found: tuple[Change, ...]) -> Section:
+def _course(story: Story, found: tuple[DetectedChange, ...]) -> Section:
     jumps = [one for one in found if one.kind == "error" and one.since_row is None]
     remarks = [(one.row - 1, findings.change_in_words(story, one)) for one in jumps]
     return Section(
@@ -269,7 +269,7 @@ def _scoreboard(story: Story) -> Scores:
         else fmt.percents([error for _, error in ranked])
     )
     lines = tuple(
-        Score(
+        ScoreBlock(
             name,
             text,
             error / largest if largest > 0 and np.isfinite(error) else 0.0,
@@ -356,7 +356,7 @@ def _trust(story: Story) -> Section:
     return Section("Which optimism was trusted", (track_charts.optimism(story),))
 
 
-def _worst(story: Story) -> tuple[Table, ...]:
+def _worst(story: Story) -> tuple[TableBlock, ...]:
     moments = story.worst[: track_charts.MOST_WORST]
     timed = {
         name
@@ -379,7 +379,7 @@ def _worst(story: Story) -> tuple[Table, ...]:
     )
     unit = "off by" if story.task == "regression" else "log loss"
     head = ("row", "predicted", "was", unit, "its columns")
-    table = Table(
+    table = TableBlock(
         "The rows that cost most, spread over the run", head, rows, (0, 1, 2, 3), long=True
     )
     return (table,) if rows else ()
@@ -390,7 +390,8 @@ def _columns(story: Story) -> Section:
         (fmt.clean_text(column.name, 60), column.kind, column.note) for column in story.columns
     )
     return Section(
-        "What was made of each column", (Table("", ("column", "kind", "how it was used"), rows),)
+        "What was made of each column",
+        (TableBlock("", ("column", "kind", "how it was used"), rows),),
     )
 
 
@@ -404,7 +405,7 @@ def _making(story: Story, command: str, date: str) -> Section:
     facts += [("command", command)] * bool(command) + [("made", date)] * bool(date)
     rows = tuple((name, fmt.clean_text(value, 300)) for name, value in facts)
     blocks = (
-        Table("", ("", ""), rows),
+        TableBlock("", ("", ""), rows),
         *((Verbatim("The model in its own words", story.summary),) if story.summary else ()),
     )
     return Section("How this was made", blocks)

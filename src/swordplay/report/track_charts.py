@@ -15,7 +15,7 @@ from swordplay.report.axes import Axis, Format, top
 from swordplay.report.charts import Chart, Dot, Line, Spec, band
 
 if TYPE_CHECKING:
-    from swordplay.tracking.story import Moment, Story
+    from swordplay.tracking.story import Story, WorstRow
 
 NO_CHANGE = "no change"
 """The baseline that sets the scale."""
@@ -145,7 +145,7 @@ def worst_dots(story: Story) -> list[Dot]:
     ]
 
 
-def _height(story: Story, moment: Moment) -> float:
+def _height(story: Story, moment: WorstRow) -> float:
     if story.task != "regression":
         return moment.loss
     return math.copysign(math.sqrt(moment.loss), float(moment.prediction) - float(moment.truth))

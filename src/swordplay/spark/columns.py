@@ -125,7 +125,7 @@ class Columns:
             )
 
     def to_python(self) -> list[Column]:
-        """Return the columns of ``Plan.schema``, made of those of the frame."""
+        """Return the columns of ``QueryPlan.schema``, made of those of the frame."""
         numbers = [
             _column(name).cast("double").alias(f"x{j}") for j, name in enumerate(self.features)
         ]
@@ -137,7 +137,7 @@ class Columns:
         return [self._as_text().alias("key"), self._as_whole(), *numbers, self._as_number(), *kept]
 
     def from_python(self, *, intervals: bool) -> list[Column]:
-        """Return the columns of ``Plan.answers`` with names and types of the frame."""
+        """Return the columns of ``QueryPlan.answers`` with names and types of the frame."""
         keys = [
             column.cast(self.types[name]).alias(name)
             for name, column in zip(self.keys, self._from_text(), strict=True)

@@ -20,7 +20,7 @@ from swordplay.estimators.model_settings import (
 )
 from swordplay.intervals import SwordIntervals
 from swordplay.spark.columns import Columns, labels
-from swordplay.spark.plan import Plan, frozen_settings
+from swordplay.spark.plan import QueryPlan, frozen_settings
 from swordplay.spark.processors import (
     PACKETS,
     STATE_SCHEMA,
@@ -265,7 +265,7 @@ def _require_table(function: str, df: Any) -> None:
         )
 
 
-def _sorted_rows(df: Any, columns: Columns, plan: Plan) -> Any:
+def _sorted_rows(df: Any, columns: Columns, plan: QueryPlan) -> Any:
     """Rows of a table in the plan's columns, sorted by key and order, each key in one partition."""
     return (
         df.select(*columns.to_python()).repartition("key").sortWithinPartitions(*plan.schema.names)
@@ -283,7 +283,7 @@ def _plan(
     forget: int | timedelta | None = None,
     delay: int | timedelta = 0,
     has_start: bool = False,
-) -> Plan:
+) -> QueryPlan:
     """Check the options of a query and return its plan."""
     buckets = arguments.integer("buckets", buckets)
     if buckets > MAX_BUCKETS:
@@ -294,7 +294,7 @@ def _plan(
     checked_loss = regression_loss(loss)
     lags, curves = checked_lags(lags), checked_curves(curves)
     used_loss: LossName = "logistic" if columns.classes else checked_loss
-    return Plan(
+    return QueryPlan(
         features=columns.features,
         loss=used_loss,
         classes=len(columns.classes or ()),
@@ -356,8 +356,8 @@ def _level(level: Any) -> float | None:
     return None if level is None else SwordIntervals((level,)).levels[0]
 
 
-def _answers(plan: Plan) -> str:
-    """Return ``Plan.answers`` as a schema of Spark."""
+def _answers(plan: QueryPlan) -> str:
+    """Return ``QueryPlan.answers`` as a schema of Spark."""
     shares = "probabilities array<double>, " if plan.classes else ""
     ends = "" if plan.level is None else "lower double, upper double, "
     kept = ", kept string" if plan.keeps else ""

@@ -25,7 +25,7 @@ HASH_BITS = 48
 """Bits of a hash that pages use. Keys that agree in all of them share a page."""
 
 
-class Page(NamedTuple):
+class KeyPage(NamedTuple):
     """All keys whose hashes begin with these bits."""
 
     depth: int
@@ -37,9 +37,9 @@ class Page(NamedTuple):
         """The name of its entry in the state."""
         return f"{self.depth}:{self.bits:x}"
 
-    def half_of(self, key: str) -> Page:
+    def half_of(self, key: str) -> KeyPage:
         """The half of this page that a key belongs to."""
-        return Page(self.depth + 1, _hash(key) >> (HASH_BITS - self.depth - 1))
+        return KeyPage(self.depth + 1, _hash(key) >> (HASH_BITS - self.depth - 1))
 
 
 @final
@@ -55,35 +55,35 @@ class Pages:
     def __init__(self, saved: bytes | None = None) -> None:
         numbers = [0, 0] if saved is None else np.frombuffer(saved, "<u8").tolist()
         self.all = {
-            Page(depth, bits) for depth, bits in zip(numbers[::2], numbers[1::2], strict=True)
+            KeyPage(depth, bits) for depth, bits in zip(numbers[::2], numbers[1::2], strict=True)
         }
 
     def to_bytes(self) -> bytes:
         """Return the list of the pages as bytes."""
         return np.array(sorted(self.all), dtype="<u8").tobytes()
 
-    def of(self, keys: Iterable[str]) -> dict[Page, list[str]]:
+    def of(self, keys: Iterable[str]) -> dict[KeyPage, list[str]]:
         """Return the pages of some keys, each with its keys among these."""
-        found: dict[Page, list[str]] = {}
+        found: dict[KeyPage, list[str]] = {}
         for key in keys:
             code = _hash(key)
             page = next(
                 page
                 for d in range(HASH_BITS + 1)
-                if (page := Page(d, code >> (HASH_BITS - d))) in self.all
+                if (page := KeyPage(d, code >> (HASH_BITS - d))) in self.all
             )
             found.setdefault(page, []).append(key)
         return found
 
-    def split(self, page: Page, keys: Iterable[str]) -> dict[Page, list[str]]:
+    def split(self, page: KeyPage, keys: Iterable[str]) -> dict[KeyPage, list[str]]:
         """Split a page if it has too many keys; return its parts with their keys."""
         keys = list(keys)
         if len(keys) <= MAX_KEYS or page.depth == HASH_BITS:
             return {page: keys}
         self.all.remove(page)
-        halves = Page(page.depth + 1, 2 * page.bits), Page(page.depth + 1, 2 * page.bits + 1)
+        halves = KeyPage(page.depth + 1, 2 * page.bits), KeyPage(page.depth + 1, 2 * page.bits + 1)
         self.all.update(halves)
-        parts: dict[Page, list[str]] = {half: [] for half in halves}
+        parts: dict[KeyPage, list[str]] = {half: [] for half in halves}
         for key in keys:
             parts[page.half_of(key)].append(key)
         return {

@@ -33,7 +33,7 @@ It is the only setting that may be left out later.
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryPlan:
     """The settings of a query, in plain values."""
 
     features: tuple[str, ...]
@@ -92,7 +92,7 @@ class Plan:
         accepted = None if any_settings else digests
         return KeyTable(self.model, digests=accepted, layout=_layout(self.model))
 
-    def portable(self) -> Plan:
+    def portable(self) -> QueryPlan:
         """Return the plan without settings of a stream: its states fit streams of any of these."""
         kept = tuple((name, value) for name, value in self.frozen if name != "buckets")
         return replace(self, buckets=1, frozen=kept, keeps=False, forget=None, delay=0)

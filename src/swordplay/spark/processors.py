@@ -17,7 +17,7 @@ from swordplay.keyed import key_models
 from swordplay.keyed.key_bytes import OtherSettings
 from swordplay.keyed.key_table import KeyTable
 from swordplay.spark.pages import Pages, keys_to_bytes, partition_key, split_keys
-from swordplay.spark.plan import START_SETTING, Plan, check_settings, setting_changes
+from swordplay.spark.plan import START_SETTING, QueryPlan, check_settings, setting_changes
 from swordplay.spark.rows import track
 
 Batches = Iterator[pa.RecordBatch]
@@ -47,7 +47,7 @@ METADATA_KEY = "swordplay"
 """Entry of the metadata of the column of states that holds the settings of the keys."""
 
 
-def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def packets(plan: QueryPlan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return a function that packs the rows of a task into one packet for each bucket.
 
     Spark hands rows to a stateful processor as one Python tuple each, which costs some twenty
@@ -68,7 +68,7 @@ def packets(plan: Plan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Reco
     return pack
 
 
-def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
+def _by_bucket(batches: list[pa.RecordBatch], plan: QueryPlan) -> pa.RecordBatch:
     whole = pa.Table.from_batches(batches)
     buckets = whole.column("bucket").to_numpy()
     turn = np.argsort(buckets, kind="stable")
@@ -83,7 +83,7 @@ def _by_bucket(batches: list[pa.RecordBatch], plan: Plan) -> pa.RecordBatch:
     )
 
 
-def one_batch(rows: pa.Table, plan: Plan) -> pa.RecordBatch:
+def one_batch(rows: pa.Table, plan: QueryPlan) -> pa.RecordBatch:
     """Return all rows as one record batch, whatever the size of their keys."""
     [batch] = rows.cast(plan.schema).combine_chunks().to_batches() or [
         pa.RecordBatch.from_pylist([], plan.schema)
@@ -97,7 +97,7 @@ class BucketProcessor(StatefulProcessor):
     A micro-batch reads and writes the pages whose keys have rows, and the list of the pages.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: QueryPlan) -> None:
         self._plan = plan
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -261,7 +261,7 @@ def _require_keys_format(entry_format: int) -> None:
 # Sorted tables
 
 
-def predict_sorted(plan: Plan) -> Callable[[Batches], Batches]:
+def predict_sorted(plan: QueryPlan) -> Callable[[Batches], Batches]:
     """Return a function that predicts rows sorted by key and order."""
 
     def predict(batches: Batches) -> Batches:
@@ -272,7 +272,7 @@ def predict_sorted(plan: Plan) -> Callable[[Batches], Batches]:
     return predict
 
 
-def learn_sorted(plan: Plan) -> Callable[[Batches], Batches]:
+def learn_sorted(plan: QueryPlan) -> Callable[[Batches], Batches]:
     """Return a function that learns rows sorted by key and order, and yields the keys' states.
 
     A state is a key, the version of its format, and bytes.
@@ -293,7 +293,7 @@ def learn_sorted(plan: Plan) -> Callable[[Batches], Batches]:
 
 
 def _learn_batches(
-    plan: Plan, batches: Batches
+    plan: QueryPlan, batches: Batches
 ) -> Iterator[tuple[pa.RecordBatch | None, KeyTable, list[str]]]:
     """Yield the answers to each batch, its keys, and those of them that have no rows to come.
 
@@ -316,12 +316,12 @@ def _learn_batches(
 # Initial states, and states as estimators
 
 
-def settings_metadata(plan: Plan) -> dict[str, Any]:
+def settings_metadata(plan: QueryPlan) -> dict[str, Any]:
     """Return the metadata of the column of states: the settings of the keys."""
     return {METADATA_KEY: json.dumps(dict(plan.frozen))}
 
 
-def group_start(start: Any, bucket: Any, plan: Plan) -> Any:
+def group_start(start: Any, bucket: Any, plan: QueryPlan) -> Any:
     """Group the states of a table by bucket, as Spark expects initial states.
 
     Raises
@@ -423,7 +423,7 @@ def open_state(
             f"fmt must be {KEYS_FORMAT}, as for all values with models, got "
             f"{arguments.short_repr(fmt)}."
         )
-    plan = Plan(tuple(features), loss, 0, lags, buckets=1, curves=curves)
+    plan = QueryPlan(tuple(features), loss, 0, lags, buckets=1, curves=curves)
     table = plan.table(any_settings=True)
     table.from_bytes([split_keys(bytes(blob)) if key is None else ([key], bytes(blob))])
     return {

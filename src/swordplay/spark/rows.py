@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.model_settings import LARGEST
 from swordplay.keyed.key_table import KeyTable, learn_predict_waves
-from swordplay.spark.plan import Plan
+from swordplay.spark.plan import QueryPlan
 
 NO_KEY = "key is null"
 NO_ORDER = "order is null"
@@ -35,7 +35,7 @@ class CheckedBatch(NamedTuple):
     """Mask of the rows that are predicted and not learned, shape ``(T,)``."""
 
 
-def check_batch(batch: pa.RecordBatch, plan: Plan) -> CheckedBatch:
+def check_batch(batch: pa.RecordBatch, plan: QueryPlan) -> CheckedBatch:
     """Return rows as arrays, with a reason for each that cannot be learned or predicted."""
     rows = np.empty((len(batch), len(plan.features)))
     for j in range(rows.shape[1]):
@@ -72,7 +72,7 @@ def check_batch(batch: pa.RecordBatch, plan: Plan) -> CheckedBatch:
 
 
 def track(
-    batch: pa.RecordBatch, plan: Plan, table: KeyTable, load: Callable[[list[str]], None]
+    batch: pa.RecordBatch, plan: QueryPlan, table: KeyTable, load: Callable[[list[str]], None]
 ) -> tuple[pa.RecordBatch, Any]:
     """Predict and learn the rows of a bucket.
 
@@ -147,7 +147,7 @@ def in_order(numbers: Any, checked: CheckedBatch, has_target: Any) -> Any:
 
 def _answers(
     batch: pa.RecordBatch,
-    plan: Plan,
+    plan: QueryPlan,
     checked: CheckedBatch,
     places: Any,
     answers: Matrix,

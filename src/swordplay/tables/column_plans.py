@@ -38,7 +38,7 @@ ALL_DIFFERENT = "every value is different"
 """Why a column of words is left out."""
 
 
-class Plan(NamedTuple):
+class ColumnPlan(NamedTuple):
     """What is to be made of a column."""
 
     name: str
@@ -60,7 +60,7 @@ KINDS = (*WIDTHS, "category", "left out")
 """Kinds of columns."""
 
 
-def check_plans(plans: Sequence[Plan]) -> None:
+def check_plans(plans: Sequence[ColumnPlan]) -> None:
     """Check saved plans: each column has a name of its own and a kind that exists.
 
     Raises
@@ -81,7 +81,7 @@ def plan(
     features: Sequence[str] | None,
     drop: Sequence[str],
     ids: Sequence[str] = (),
-) -> tuple[Plan, ...]:
+) -> tuple[ColumnPlan, ...]:
     """Decide what to make of every column but the target.
 
     Parameters
@@ -116,14 +116,14 @@ def plan(
         *(name for name in drop if name not in known),
     ]:  # those to be dropped may not have been read at all
         if name in dropped or (wanted is not None and name not in wanted):
-            plans.append(Plan(name, "left out", "as asked"))
+            plans.append(ColumnPlan(name, "left out", "as asked"))
         elif name in ids and features is None and not pa.types.is_timestamp(head.column(name).type):
-            plans.append(Plan(name, "left out", "it names the rows (--id)"))
+            plans.append(ColumnPlan(name, "left out", "it names the rows (--id)"))
         else:
             made = planned(name, head.column(name), insisted=features is not None)
             plans.append(made._replace(how=how_read(head.schema, name)))
     useless = {name: why for name, why in left_out(head.schema).items() if name not in dropped}
-    return (*plans, *(Plan(name, "left out", why) for name, why in useless.items()))
+    return (*plans, *(ColumnPlan(name, "left out", why) for name, why in useless.items()))
 
 
 def how_read(schema: Any, name: str) -> str:
@@ -136,25 +136,25 @@ def left_out(schema: Any) -> dict[str, str]:
     return dict(json.loads((schema.metadata or {}).get(LEFT_OUT) or "{}"))
 
 
-def planned(name: str, values: Any, *, insisted: bool) -> Plan:
+def planned(name: str, values: Any, *, insisted: bool) -> ColumnPlan:
     """What is made of one column; ``insisted`` if it is to be used whatever it holds."""
     kind, known = str(values.type), values.drop_null()
     if not len(known):
-        return Plan(name, "left out", EMPTY)
+        return ColumnPlan(name, "left out", EMPTY)
     if kind == "double":
         if (
             not insisted
             and len(known) >= FEWEST_COUNTS
             and (np.diff(known.to_numpy()) == 1.0).all()
         ):
-            return Plan(name, "left out", "it only counts the rows")
-        return Plan(name, "number")
+            return ColumnPlan(name, "left out", "it only counts the rows")
+        return ColumnPlan(name, "number")
     if kind == "bool":
-        return Plan(name, "truth")
+        return ColumnPlan(name, "truth")
     if kind == "string":
         if not insisted and len(known) >= FEWEST_NAMES and len(known.unique()) == len(known):
-            return Plan(name, "left out", ALL_DIFFERENT)
-        return Plan(name, "category", many=len(known.unique()) > MOST_CATEGORIES)
+            return ColumnPlan(name, "left out", ALL_DIFFERENT)
+        return ColumnPlan(name, "category", many=len(known.unique()) > MOST_CATEGORIES)
     if pa.types.is_time(values.type):
-        return Plan(name, "time")
-    return Plan(name, "date and time" if date_features.has_hours(values) else "date")
+        return ColumnPlan(name, "time")
+    return ColumnPlan(name, "date and time" if date_features.has_hours(values) else "date")

@@ -8,14 +8,14 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from swordplay.tables import infer, parsers, schema
-from swordplay.tables.csv_header import DELIMITERS, LOOKED_AT, Header, read_header
+from swordplay.tables.csv_header import DELIMITERS, LOOKED_AT, CsvHeader, read_header
 from swordplay.tables.errors import TableError
 from swordplay.tables.parsers import BOOL, DATES, DOUBLE, NULL_TEXTS, STRING
 from swordplay.tables.records import boundaries, newlines, pieces, record_ends
 from swordplay.tables.schema import EMPTY, ColumnRequest, TableSchema
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tables.text import bad_row, endless, refusal
-from swordplay.tables.text_format import Fault, Head, ended, is_utf8, not_utf8
+from swordplay.tables.text_format import Fault, TextHead, ended, is_utf8, not_utf8
 
 FOR_THREADS = 1 << 16
 """Bytes of a block from which on its columns are read by several threads."""
@@ -188,7 +188,7 @@ class CsvFormat:
         return Fault(None, record.decode(errors="replace").strip("\r\n"), reason)
 
 
-def recognise(head: Head, request: ColumnRequest) -> CsvFormat:
+def recognise(head: TextHead, request: ColumnRequest) -> CsvFormat:
     """The format of a file, from its head."""
     header = read_header(head, request)
     _require(head, header, request)
@@ -214,11 +214,11 @@ def recognise(head: Head, request: ColumnRequest) -> CsvFormat:
     return CsvFormat(columns, header.delimiter, decimal)
 
 
-def _words_only(header: Header, missing: tuple[str, ...] = ()) -> TableSchema:
+def _words_only(header: CsvHeader, missing: tuple[str, ...] = ()) -> TableSchema:
     return TableSchema(header.names, (STRING,) * len(header.names), missing=missing)
 
 
-def _require(head: Head, header: Header, request: ColumnRequest) -> None:
+def _require(head: TextHead, header: CsvHeader, request: ColumnRequest) -> None:
     """Columns that are asked for are there; where there are no names, say why."""
     try:
         request.check_names(head.name, header.names)
@@ -233,7 +233,7 @@ def complete(head: bytes) -> bool:
     if head.count(b"\n") < 2:
         return False
     try:
-        header = read_header(Head("", head), ColumnRequest(None))
+        header = read_header(TextHead("", head), ColumnRequest(None))
     except TableError:
         return True  # no more bytes will mend it
     rest = head[header.size :]
@@ -245,7 +245,7 @@ def complete(head: bytes) -> bool:
     return len(starts) >= LOOKED_AT or bool((fields == len(header.names)).any())
 
 
-def _words_of(head: Head, header: Header, format: CsvFormat) -> pa.RecordBatch:
+def _words_of(head: TextHead, header: CsvHeader, format: CsvFormat) -> pa.RecordBatch:
     """The good records of the head as strings."""
     body = head.data[header.size :]
     body = ended(body) if head.ended else body[: format.cut(body)]

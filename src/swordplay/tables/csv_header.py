@@ -15,7 +15,7 @@ from swordplay.tables.infer import value_kind
 from swordplay.tables.parsers import NULL_MARKS, NULL_TEXTS
 from swordplay.tables.schema import ColumnRequest
 from swordplay.tables.text import endless
-from swordplay.tables.text_format import Head, without_mark
+from swordplay.tables.text_format import TextHead, without_mark
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 LOOKED_AT = 40
@@ -28,7 +28,7 @@ EARLIEST_YEAR, LATEST_YEAR = 1800, 2200
 NOTHING = {*NULL_TEXTS, *NULL_MARKS}
 
 
-class Header(NamedTuple):
+class CsvHeader(NamedTuple):
     """The beginning of a table."""
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class Place(NamedTuple):
     """Which of the records."""
 
 
-def read_header(head: Head, request: ColumnRequest) -> Header:
+def read_header(head: TextHead, request: ColumnRequest) -> CsvHeader:
     """Names, delimiter and what stands before them.
 
     Parameters
@@ -115,10 +115,10 @@ def read_header(head: Head, request: ColumnRequest) -> Header:
         remarks.append("Columns without a name are called by their number, such as 'column 1'.")
     clean = tuple(name or f"column {i}" for i, name in enumerate(names, 1))
     size = len(head.data) - len(text) + sum(map(len, lines[:last]))
-    return Header(clean, place.delimiter, size, last, tuple(remarks), named)
+    return CsvHeader(clean, place.delimiter, size, last, tuple(remarks), named)
 
 
-def _beginning(head: Head, text: bytes) -> tuple[list[bytes], dict[str, list[Record]]]:
+def _beginning(head: TextHead, text: bytes) -> tuple[list[bytes], dict[str, list[Record]]]:
     """Lines that hold the first records, and these, cut by each delimiter.
 
     All lines only if a few are not enough.
@@ -157,7 +157,7 @@ def _place(readings: dict[str, list[Record]], request: ColumnRequest) -> Place:
     return max(places, key=lambda place: _usual_width(place.records[place.at :]))
 
 
-def _records(head: Head, lines: list[bytes], delimiter: str) -> list[Record]:
+def _records(head: TextHead, lines: list[bytes], delimiter: str) -> list[Record]:
     """The first records that are not empty.
 
     One that is never closed, or of which more may come, only if it is the first.

@@ -23,7 +23,7 @@ from swordplay.tables.column_plans import (
     EMPTY,
     MOST_CATEGORIES,
     WIDTHS,
-    Plan,
+    ColumnPlan,
     check_plans,
     how_read,
 )
@@ -72,7 +72,7 @@ class Encoder:
     """
 
     def __init__(
-        self, plans: Sequence[Plan], lags: int, of_classes: bool, target: str | None = None
+        self, plans: Sequence[ColumnPlan], lags: int, of_classes: bool, target: str | None = None
     ) -> None:
         self.plans, self.lags, self.of_classes, self.target = tuple(plans), lags, of_classes, target
         self.missing = dict.fromkeys((plan.name for plan in plans), 0)
@@ -148,7 +148,7 @@ class Encoder:
             kind = LATE.get(str(values.type)) or (
                 "time" if pa.types.is_time(values.type) else "date and time"
             )
-            joining.append(Plan(name, kind, how=how_read(batch.schema, name), late=True))
+            joining.append(ColumnPlan(name, kind, how=how_read(batch.schema, name), late=True))
             self.missing.pop(name, None)
             self.missing[name] = self.seen
             if kind == "category":
@@ -157,7 +157,7 @@ class Encoder:
             self.plans = (*(one for one in self.plans if one.name not in found), *joining)
         return found
 
-    def _fill(self, one: Plan, values: Any, rows: Matrix) -> None:
+    def _fill(self, one: ColumnPlan, values: Any, rows: Matrix) -> None:
         self.missing[one.name] += values.null_count
         if one.kind == "category":
             return
@@ -243,7 +243,7 @@ class Encoder:
             for one in self.plans
         )
 
-    def _note(self, one: Plan, spreads: Any) -> str:
+    def _note(self, one: ColumnPlan, spreads: Any) -> str:
         if one.kind == "left out":
             return f"left out: {one.why}"
         if one.kind == "category":
@@ -294,7 +294,9 @@ class Encoder:
         ValueError
             If the parts of the state do not belong to one encoder.
         """
-        encoder = cls([Plan(*one) for one in json.loads(saved["plans"])], lags, of_classes, target)
+        encoder = cls(
+            [ColumnPlan(*one) for one in json.loads(saved["plans"])], lags, of_classes, target
+        )
         encoder.missing, encoder.starts = json.loads(saved["missing"]), json.loads(saved["starts"])
         encoder.width, encoder.seen = int(saved["width"]), int(saved["rows"])
         groups = [*encoder.categories.values(), *encoder.lagged]

@@ -19,7 +19,7 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.state import damaged
 from swordplay.core.types import Matrix, State
 from swordplay.tables import typed
-from swordplay.tables.column_plans import Plan, planned
+from swordplay.tables.column_plans import ColumnPlan, planned
 from swordplay.tables.date_parser import TimeParser
 from swordplay.tables.digests import piece
 from swordplay.tables.encoder import NOTHING, Encoder
@@ -235,7 +235,7 @@ def _is_category(stored: Any) -> bool:
     return bool(pa.types.is_dictionary(stored)) and typed.kind_of(stored) == STRING
 
 
-def _planned(name: str, values: Any) -> Plan:
+def _planned(name: str, values: Any) -> ColumnPlan:
     """As in ``swordplay track``.
 
     But a few dates that are all midnights say nothing about hours to come.
@@ -251,7 +251,7 @@ def _require_different(names: list[str]) -> None:
         raise TableError(f"X has two columns called {twice!r}. Rename one.")
 
 
-def _tell(plans: Sequence[Plan], remarks: Sequence[str]) -> None:
+def _tell(plans: Sequence[ColumnPlan], remarks: Sequence[str]) -> None:
     """Warn of columns that are left out and of readings that are in doubt, all at once."""
     left = [
         f"column {one.name!r} is left out: {one.why}." for one in plans if one.kind == "left out"

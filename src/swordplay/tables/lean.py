@@ -55,7 +55,7 @@ def take_pandas_in(schema: pa.Schema) -> None:
             pa.array([0.0]).to_pandas()
 
 
-class Moment(datetime):
+class NanosecondTime(datetime):
     """A time with nanoseconds that says them, as pandas' own does."""
 
     nanosecond = 0
@@ -99,6 +99,6 @@ def to_the_nanosecond(scalar: Any) -> Any:
     if pa.types.is_duration(scalar.type):
         return timedelta(microseconds=microseconds)
     found = pa.scalar(microseconds, pa.timestamp("us", scalar.type.tz)).as_py()
-    moment = Moment.combine(found.date(), found.time(), found.tzinfo)
+    moment = NanosecondTime.combine(found.date(), found.time(), found.tzinfo)
     moment.nanosecond = nanoseconds
     return moment

@@ -20,7 +20,7 @@ from swordplay.tables.records import newlines, pieces
 from swordplay.tables.schema import EMPTY, ColumnRequest, TableSchema, plain_parser
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tables.text import bad_row, refusal
-from swordplay.tables.text_format import MARK, Fault, Head, ended, is_utf8, not_utf8
+from swordplay.tables.text_format import MARK, Fault, TextHead, ended, is_utf8, not_utf8
 
 BLANK = b" \t\r\n"
 """What JSON allows between values."""
@@ -234,7 +234,7 @@ class NdjsonFormat:
         }
 
 
-def recognise(head: Head, request: ColumnRequest) -> NdjsonFormat:
+def recognise(head: TextHead, request: ColumnRequest) -> NdjsonFormat:
     """Columns and types of a file, from its head."""
     mark = len(MARK) * head.data.startswith(MARK)
     body = head.data[mark:]
@@ -291,7 +291,7 @@ def complete(head: bytes) -> bool:
 
 
 def _decided(
-    head: Head, name: str, values: list[Any], request: ColumnRequest
+    head: TextHead, name: str, values: list[Any], request: ColumnRequest
 ) -> tuple[ColumnDecision, pa.DataType | None]:
     """What is made of a key, by what most of its values are; and what these are."""
     if request.leaves_out(name):

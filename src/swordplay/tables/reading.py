@@ -19,7 +19,7 @@ from swordplay.tables.schema import KINDS, ColumnRequest, KnownColumn
 from swordplay.tables.source import Source
 from swordplay.tables.table import Position, Table
 from swordplay.tables.text import HEAD_BYTES, LONGEST_RECORD, TextTable, endless, too_long
-from swordplay.tables.text_format import MARK, Format, Head
+from swordplay.tables.text_format import MARK, Format, TextHead
 from swordplay.tables.typed import BATCH_ROWS
 
 NEWLINES = (b"\n", b"\r")
@@ -38,7 +38,7 @@ UTF16 = (b"\xff\xfe", b"\xfe\xff")
 class TextFormat(NamedTuple):
     """A format of text: how it is recognised, and how it comes back from a position."""
 
-    recognise: Callable[[Head, ColumnRequest], Format]
+    recognise: Callable[[TextHead, ColumnRequest], Format]
     complete: Callable[[bytes], bool]
     described: Callable[[str], Format]
 
@@ -257,7 +257,7 @@ def _require_whole(source: Source, position: Position) -> None:
         )
 
 
-def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
+def _head(source: Source, complete: Callable[[bytes], bool]) -> TextHead:
     """The beginning of a text: of a file always the same, of a pipe what has come once there is
     a row.
     """
@@ -269,7 +269,7 @@ def _head(source: Source, complete: Callable[[bytes], bool]) -> Head:
         if len(data) > LONGEST_RECORD:
             is_quoted = b'"' in data and b"\n" in data and not data.lstrip().startswith(b"{")
             raise (endless if is_quoted else too_long)(source.name, 0)
-    head = Head(source.name, data, ended=not more)
+    head = TextHead(source.name, data, ended=not more)
     if not data.strip(MARK + b" \t\r\n"):
         raise TableError(f"{source.name} is empty. Give a file with a header and rows.")
     if source.encoding == "utf-8" and source.magic.startswith(UTF16):

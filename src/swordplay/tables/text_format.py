@@ -20,7 +20,7 @@ class Fault(NamedTuple):
     reason: str
 
 
-class Head:
+class TextHead:
     """The beginning of a text, and what is learned from it.
 
     Parameters

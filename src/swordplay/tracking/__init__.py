@@ -8,14 +8,13 @@ from swordplay.tracking.figures import figures
 from swordplay.tracking.job import Job
 from swordplay.tracking.run import run
 from swordplay.tracking.settings import Settings
-from swordplay.tracking.story import Column, Course, Moment, Story, Task
+from swordplay.tracking.story import Column, Course, Story, Task, WorstRow
 from swordplay.tracking.tracker import Tracked, Tracker
 
 __all__ = [
     "Column",
     "Course",
     "Job",
-    "Moment",
     "Outcome",
     "Progress",
     "Settings",
@@ -24,6 +23,7 @@ __all__ = [
     "Tracked",
     "Tracker",
     "TrackingError",
+    "WorstRow",
     "figures",
     "run",
 ]

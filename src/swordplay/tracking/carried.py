@@ -13,7 +13,7 @@ import pyarrow as pa
 from swordplay.core.arguments import short_repr
 from swordplay.core.state import damaged
 from swordplay.tables import date_features
-from swordplay.tables.column_plans import Plan
+from swordplay.tables.column_plans import ColumnPlan
 from swordplay.tables.encoder import NOTHING
 from swordplay.tables.errors import nearest
 from swordplay.tables.row_text import DAYS
@@ -34,7 +34,7 @@ def arrow_type(field: Any) -> str:
     return str(field.type).partition("[")[0]
 
 
-def check_fields(fields: Sequence[Any], plans: Sequence[Plan]) -> None:
+def check_fields(fields: Sequence[Any], plans: Sequence[ColumnPlan]) -> None:
     """Check that saved fields are columns of the table, each of its type or written as text.
 
     Raises

@@ -46,7 +46,7 @@ MOST = 6
 """Changes that are told, the strongest ones."""
 
 
-class Change(NamedTuple):
+class DetectedChange(NamedTuple):
     """A level that was another before."""
 
     what: str
@@ -92,7 +92,7 @@ class _Series(NamedTuple):
     """The level over some blocks, as it is told."""
 
 
-def changes(story: Story) -> tuple[Change, ...]:
+def changes(story: Story) -> tuple[DetectedChange, ...]:
     """The clearest changes of a run, in the order of time."""
     if not len(story.course.ends):
         return ()
@@ -203,7 +203,7 @@ def _coefficient(story: Story, driver: Driver) -> Iterator[_Series]:
     )
 
 
-def _told(story: Story, one: _Series) -> Iterator[Change]:
+def _told(story: Story, one: _Series) -> Iterator[DetectedChange]:
     """The jumps of a series or, where there are none, its slow change."""
     ends = np.concatenate([[0.0], story.course.ends])
 
@@ -216,7 +216,7 @@ def _told(story: Story, one: _Series) -> Iterator[Change]:
     found = jumps(one.levels, one.least, one.floor)
     for jump in found:
         levels = one.shown(jump.before), one.shown(jump.after)
-        yield Change(
+        yield DetectedChange(
             one.what,
             one.about,
             *moment(int(one.edges[jump.place])),
@@ -228,10 +228,10 @@ def _told(story: Story, one: _Series) -> Iterator[Change]:
     if slow:
         levels = one.shown(slow.before), one.shown(slow.after)
         ended, began = middle(slow.after), middle(slow.before)
-        yield Change(one.what, one.about, *ended, *levels, slow.strength, one.kind, *began)
+        yield DetectedChange(one.what, one.about, *ended, *levels, slow.strength, one.kind, *began)
 
 
-def _worth(change: Change, story: Story) -> bool:
+def _worth(change: DetectedChange, story: Story) -> bool:
     """Whether the levels that would be told are worth a word, too."""
     low, high = sorted((change.before, change.after))
     if change.kind == "error":

@@ -26,7 +26,7 @@ from swordplay.tracking.contestants import (
     Debut,
     OneByOne,
     Played,
-    Said,
+    PredictedRows,
     interleaved,
 )
 from swordplay.tracking.rungs import COUNT, Places, Rungs
@@ -299,9 +299,9 @@ def _labels(targets: Vector, known: Any) -> Any:
     return np.where(known, targets, 0.0).astype(np.intp)
 
 
-def _said(chances: Matrix) -> Said:
+def _said(chances: Matrix) -> PredictedRows:
     """The likeliest class of each row, the first one of several, and its probability."""
-    return Said(chances.argmax(axis=1).astype(np.float64), chances.max(axis=1))
+    return PredictedRows(chances.argmax(axis=1).astype(np.float64), chances.max(axis=1))
 
 
 def _figures(losses: Vector, squares: Vector, said: Vector, targets: Vector) -> Matrix:

@@ -19,7 +19,7 @@ SwordClassifier, not ``sp.Sword``.
 SAID, WAS = "predicted", "actual"
 
 
-class Said(NamedTuple):
+class PredictedRows(NamedTuple):
     """Predictions of the learner."""
 
     predictions: Vector
@@ -28,13 +28,13 @@ class Said(NamedTuple):
     """Of the predicted classes, shape ``(T,)``; empty for a regression."""
 
 
-NOTHING_SAID = Said(np.empty(0), np.empty(0))
+NOTHING_SAID = PredictedRows(np.empty(0), np.empty(0))
 
 
 class Played(NamedTuple):
     """Rows that were predicted and then, where their targets are known, learned."""
 
-    said: Said
+    said: PredictedRows
     losses: Vector
     """Of the learner in the n rows that were learned, shape ``(n,)``: squared errors, or log
     losses of a classification.
@@ -69,7 +69,7 @@ class Answers(NamedTuple):
     """
 
 
-class InParts(Protocol):
+class SegmentedLearning(Protocol):
     """Rows that are learned some at a time."""
 
     def learn(self, first: int, stop: int) -> None:
@@ -145,7 +145,7 @@ class Contestants(Protocol):
         """
         ...
 
-    def in_parts(self, rows: Matrix, targets: Vector) -> InParts:
+    def in_parts(self, rows: Matrix, targets: Vector) -> SegmentedLearning:
         """The same for some rows at a time, so that the learner can be looked at in between."""
         ...
 

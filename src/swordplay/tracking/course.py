@@ -20,10 +20,10 @@ from swordplay.core.state import ROW_COUNT, Field, OneOf, check, damaged, fits_j
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.coefficients import Now, Paths
 from swordplay.tracking.contestants import BEST_STEP, Played
-from swordplay.tracking.looks import POOL, Look, Sample
+from swordplay.tracking.looks import POOL, CoefficientSample, LearnerSnapshot
 from swordplay.tracking.ranges import SHARE, SUM, TIME, TOTAL, VAST
 from swordplay.tracking.rungs import COUNT, STEP_SIZES, Places
-from swordplay.tracking.story import Course, Moment
+from swordplay.tracking.story import Course, WorstRow
 from swordplay.tracking.stretches import EVERY, FIRST_WIDTH, MOST, Grid, is_full, room_for
 
 MOST_MOMENTS = 20
@@ -31,7 +31,7 @@ NEIGHBOURHOOD = 1.0 / 200.0
 """Of the run: of two rows that lie nearer to each other, the worse one is named."""
 SUMS = ("errors", "rungs", "figures")
 LOWS, HIGHS = ("lowest", "low"), ("highest", "high")
-LATEST = ("times", *Sample._fields)
+LATEST = ("times", *CoefficientSample._fields)
 ARRAYS = (*SUMS, *LOWS, *HIGHS, *LATEST)
 RANGES = {
     "errors": SUM,
@@ -50,7 +50,7 @@ RANGES = {
 """Values of each array in a saved state."""
 FINITE = Field(-sys.float_info.max, sys.float_info.max)
 MOMENT = (int, str, str, FINITE, {str: str}, int, OneOf((None, FINITE)))
-"""Shape of a saved :class:`Moment`, in the order of its fields."""
+"""Shape of a saved :class:`WorstRow`, in the order of its fields."""
 
 
 @final
@@ -90,7 +90,7 @@ class Recorder:
             np.zeros(MOST + 1),
         )
         self.paths = Paths(MOST // EVERY)
-        self.moments: list[Moment | None] = [None]
+        self.moments: list[WorstRow | None] = [None]
         """The worst row of each stretch,"""
         self._untold: dict[int, int] = {}
         """and its place, by that of the stretch, where it has still to be told of."""
@@ -165,7 +165,7 @@ class Recorder:
                 self.times[place] = known[-1]
                 self.began = float(known[0]) if math.isnan(self.began) else self.began
 
-    def close(self, looks: Mapping[int, Look]) -> None:
+    def close(self, looks: Mapping[int, LearnerSnapshot]) -> None:
         """Close the stretches whose rows are complete.
 
         Parameters
@@ -192,7 +192,7 @@ class Recorder:
         while is_full(self.width, self.closed):
             self._merge()
 
-    def tell(self, moments: Callable[[list[int]], Iterable[Moment]]) -> None:
+    def tell(self, moments: Callable[[list[int]], Iterable[WorstRow]]) -> None:
         """Let somebody tell about the worst rows by their places.
 
         Until then nobody knows more of them.
@@ -246,7 +246,7 @@ class Recorder:
             STEP_SIZES[best]
         )
 
-    def course(self, now: Sample, coefficients: Now) -> Course:
+    def course(self, now: CoefficientSample, coefficients: Now) -> Course:
         """The run so far, the open stretch included."""
         stop = self.closed + (1 if self.open else 0)
         best = int(self.rungs[:stop].sum(axis=0).argmin())
@@ -254,7 +254,7 @@ class Recorder:
         losses[BEST_STEP] = self.rungs[:stop, best].copy()
         samples = {
             name: np.concatenate([getattr(self, name)[: self.closed], [getattr(now, name)]])[:stop]
-            for name in Sample._fields
+            for name in CoefficientSample._fields
         }
         looked = self.closed // EVERY
         marks = np.unique(
@@ -273,9 +273,9 @@ class Recorder:
             coefficients=self.paths.told(looked, coefficients)[: int((marks > 0).sum())],
         )
 
-    def worst(self, rows: int) -> tuple[Moment, ...]:
+    def worst(self, rows: int) -> tuple[WorstRow, ...]:
         """The worst rows, no two of them neighbours; ``rows`` is the length of the input."""
-        chosen: list[Moment] = []
+        chosen: list[WorstRow] = []
         for one in sorted(filter(None, self.moments), key=lambda one: (-one.loss, one.row)):
             if len(chosen) < MOST_MOMENTS and all(
                 abs(one.row - other.row) >= NEIGHBOURHOOD * rows for other in chosen
@@ -315,7 +315,7 @@ class Recorder:
             mine[:] = saved[name]
         self.paths.load_state(saved, self.closed // EVERY)
         self.moments = [
-            None if one is None else Moment(*one) for one in json.loads(saved["moments"])
+            None if one is None else WorstRow(*one) for one in json.loads(saved["moments"])
         ]
         self._untold = {}
 

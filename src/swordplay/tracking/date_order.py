@@ -21,7 +21,7 @@ from swordplay.core.arguments import short_repr
 from swordplay.core.state import ROW_COUNT, check_number, damaged, number, read_json
 from swordplay.core.types import State
 from swordplay.tables.categories import codes_of
-from swordplay.tables.column_plans import ALL_DIFFERENT, Plan
+from swordplay.tables.column_plans import ALL_DIFFERENT, ColumnPlan
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tracking.clock import dates
 from swordplay.tracking.series_detection import key_candidates, side_by_side, stacked_key
@@ -124,7 +124,7 @@ class DateOrder:
             return (_late_rows(self.clock, self.downs, rows),)
         return ()
 
-    def check(self, plans: Sequence[Plan]) -> None:
+    def check(self, plans: Sequence[ColumnPlan]) -> None:
         """Check that the column of a saved state whose steps are counted holds dates or years.
 
         Raises

@@ -110,7 +110,7 @@ class Job(NamedTuple):
         }
 
 
-class Saved(NamedTuple):
+class RunState(NamedTuple):
     """A run that can go on."""
 
     tracker: AnyTracker
@@ -131,7 +131,7 @@ class Saved(NamedTuple):
     """Whether the output has its name."""
 
 
-def save(job: Job, saved: Saved) -> None:
+def save(job: Job, saved: RunState) -> None:
     """Write the checkpoint of a run."""
     assert job.state is not None
     outputs = {
@@ -158,7 +158,7 @@ def save(job: Job, saved: Saved) -> None:
     checkpoint.save(job.state, state, kind=KIND)
 
 
-def load(job: Job) -> Saved | None:
+def load(job: Job) -> RunState | None:
     """The run that was saved; None if there is none.
 
     Raises
@@ -248,7 +248,7 @@ def _require_replaceable(path: str) -> None:
         ) from error
 
 
-def _restored(state: Mapping[str, Any], job: Job) -> Saved:
+def _restored(state: Mapping[str, Any], job: Job) -> RunState:
     outputs = [strip_prefix(name, state) for name in ("output", "refused")]
     tracker, position = (
         trackers.resumed(strip_prefix("tracker", state)),
@@ -264,7 +264,7 @@ def _restored(state: Mapping[str, Any], job: Job) -> Saved:
     for one in positions:
         if one is not None:
             check_position(one)
-    return Saved(
+    return RunState(
         tracker=tracker,
         essence=state["essence"],
         position=position,

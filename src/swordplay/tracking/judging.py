@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from swordplay.tracking.contestants import Played
 from swordplay.tracking.passages import Learnt, Passage
-from swordplay.tracking.story import Moment
+from swordplay.tracking.story import WorstRow
 
 if TYPE_CHECKING:
     from swordplay.tracking.tracker import Tracker
@@ -56,7 +56,7 @@ def _record(
         recorder.close(passage.looks)
         start = stop
 
-    def moments(places: list[int]) -> Iterator[Moment]:
+    def moments(places: list[int]) -> Iterator[WorstRow]:
         rows = learned[places]
         for place, row, values in zip(
             places, rows.tolist(), page.values(rows, learnt.late), strict=True
@@ -66,7 +66,7 @@ def _record(
             )
             time = None if math.isnan(page.times[row]) else float(page.times[row])
             number, loss = int(page.numbers[row]), float(played.losses[place])
-            yield Moment(number, said, truth, loss, values, before + place + 1, time)
+            yield WorstRow(number, said, truth, loss, values, before + place + 1, time)
 
     recorder.tell(moments)
 

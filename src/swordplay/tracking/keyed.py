@@ -17,7 +17,7 @@ from swordplay.core.state import ROW_COUNT, add_prefix, check_number, damaged, s
 from swordplay.core.types import State
 from swordplay.tables import Refusal
 from swordplay.tables.categories import codes_of
-from swordplay.tables.column_plans import EMPTY, Plan, check_plans, plan
+from swordplay.tables.column_plans import EMPTY, ColumnPlan, check_plans, plan
 from swordplay.tables.encoder import Encoder
 from swordplay.tables.errors import nearest
 from swordplay.tracking import carried, keyed_story
@@ -63,7 +63,7 @@ class KeyedTracker:
         settings: Settings,
         recognised: Recognised,
         kind: str,
-        plans: tuple[Plan, ...],
+        plans: tuple[ColumnPlan, ...],
         fields: tuple[Any, ...],
         order: tuple[OrderRemark, ...],
     ) -> None:
@@ -131,7 +131,8 @@ class KeyedTracker:
         drop = [name for name in settings.drop if name not in settings.key]
         found = plan(head, settings.target, features, drop, settings.id or ())
         plans = tuple(
-            Plan(one.name, "left out", WHY) if one.name in settings.key else one for one in found
+            ColumnPlan(one.name, "left out", WHY) if one.name in settings.key else one
+            for one in found
         )
         keys = carried.carried(head, settings.target, settings.key)
         beside = carried.carried(head, settings.target, settings.id)
@@ -312,7 +313,7 @@ class KeyedTracker:
         """The trackers that were saved, bit by bit."""
         settings = Settings.from_json(saved["settings"])
         recognised = read_task(saved["recognised"], saved["kind"])
-        plans = tuple(Plan(*one) for one in json.loads(saved["encoder.plans"]))
+        plans = tuple(ColumnPlan(*one) for one in json.loads(saved["encoder.plans"]))
         check_plans(plans)
         fields = carried.read(saved["fields"])
         carried.check_fields(fields, plans)

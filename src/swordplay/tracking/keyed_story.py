@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import numpy as np
 
-from swordplay.tables.column_plans import Plan
+from swordplay.tables.column_plans import ColumnPlan
 from swordplay.tracking.band import FIGURES
 from swordplay.tracking.contestants import BEST_STEP, LEARNER, NO_CHANGE
 from swordplay.tracking.errors import TrackingError
@@ -279,7 +279,7 @@ def _without_best_step(errors: Mapping[str, float]) -> dict[str, float]:
     return {name: error for name, error in errors.items() if name != BEST_STEP}
 
 
-def column(one: Plan) -> Column:
+def column(one: ColumnPlan) -> Column:
     """A column and what was made of it, for a run that keeps no more than that."""
     note = f"left out: {one.why}" if one.kind == "left out" else NOTES[one.kind]
     return Column(one.name, one.kind.removesuffix(" and time"), note)

@@ -12,7 +12,7 @@ from swordplay.tables import Table, open_table
 from swordplay.tables.errors import LATE_TARGETS, TableChanged
 from swordplay.tables.schema import known_columns
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.job import PIPE, Job, Saved
+from swordplay.tracking.job import PIPE, Job, RunState
 from swordplay.tracking.taught import require_columns
 
 PARQUET = b"PAR1"
@@ -21,8 +21,8 @@ SHARED_ROWS = 8
 
 
 def opened(
-    job: Job, saved: Saved | None, compared: Callable[[float], None] = lambda share: None
-) -> tuple[Table | None, Saved | None]:
+    job: Job, saved: RunState | None, compared: Callable[[float], None] = lambda share: None
+) -> tuple[Table | None, RunState | None]:
     """The table of a job that learns, and the run to go on with.
 
     Of any other job no table, and the run as it is.
@@ -77,7 +77,7 @@ def opened(
     )
 
 
-def _partly_the_same(job: Job, saved: Saved, shared: int) -> TrackingError:
+def _partly_the_same(job: Job, saved: RunState, shared: int) -> TrackingError:
     """The error for a table that shares its first rows with the one that was learned last, and
     not all of them.
     """
@@ -96,7 +96,7 @@ def _partly_the_same(job: Job, saved: Saved, shared: int) -> TrackingError:
     )
 
 
-def _may_be_the_same(job: Job, saved: Saved) -> bool:
+def _may_be_the_same(job: Job, saved: RunState) -> bool:
     """Whether a source may be the table that was learned last: it can be read again, and is of
     the same format.
     """

@@ -17,7 +17,7 @@ from swordplay.tracking import job as jobs
 from swordplay.tracking import learning
 from swordplay.tracking.accounts import Progress, share_done
 from swordplay.tracking.errors import TrackingError, nothing_to_learn
-from swordplay.tracking.job import Job, Saved
+from swordplay.tracking.job import Job, RunState
 from swordplay.tracking.keeping import Kept, kept_by
 from swordplay.tracking.outputs import Outputs
 from swordplay.tracking.pieces import Piece
@@ -105,7 +105,7 @@ class Life(ABC):
         # Exactly where the tracker stands, so that the digests cover all rows that it has learned.
         position = self.position if self.rows <= self.position.row else self.position_at(self.rows)
         output, refused = self.outputs.sync()
-        saved = Saved(
+        saved = RunState(
             tracker=self.tracker,
             essence=json.dumps(self.job.essence()),
             position=position,

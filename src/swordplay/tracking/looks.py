@@ -18,7 +18,7 @@ LOGARITHMS: Vector = np.log(POOL)
 """and their logarithms."""
 
 
-class Sample(NamedTuple):
+class CoefficientSample(NamedTuple):
     """The learner at one moment, the mean over its models."""
 
     weights: Vector
@@ -27,15 +27,15 @@ class Sample(NamedTuple):
     optimism: float
 
 
-class Look(NamedTuple):
+class LearnerSnapshot(NamedTuple):
     """The learner at the end of a stretch, as far as the recorder will ask."""
 
-    sample: Sample
+    sample: CoefficientSample
     coefficients: dict[int, Vector] | None
     """None where the recorder keeps no coefficients."""
 
 
-def sample(models: Sequence[HeadSnapshot]) -> Sample:
+def sample(models: Sequence[HeadSnapshot]) -> CoefficientSample:
     """How the experts of some models are weighed now: first the extra-gradient ones, then the
     others, both descending.
     """
@@ -44,6 +44,6 @@ def sample(models: Sequence[HeadSnapshot]) -> Sample:
     )
     weights = (shares[:AGELESS_POOL_SIZE] + shares[AGELESS_POOL_SIZE:])[::-1]
     optimism = sum(model.trust for model in models) / len(models)
-    return Sample(
+    return CoefficientSample(
         weights, math.exp(weights @ LOGARITHMS), float(shares[:AGELESS_POOL_SIZE].sum()), optimism
     )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from swordplay.tables import Output, OutputPosition, Refusal, open_output
 from swordplay.tables.writing import ENDINGS, is_stream
 from swordplay.tracking.errors import TrackingError
-from swordplay.tracking.job import Job, Saved
+from swordplay.tracking.job import Job, RunState
 from swordplay.tracking.threads import Behind
 
 NAMES = ("output", "refused")
@@ -39,7 +39,7 @@ class Outputs:
         What there is of them already.
     """
 
-    def __init__(self, job: Job, saved: Saved | None) -> None:
+    def __init__(self, job: Job, saved: RunState | None) -> None:
         self.job, self.finished = job, saved is not None and saved.finished
         self.stream = job.output is not None and (job.output == "-" or is_stream(job.output))
         """Whether predictions are gone as soon as they are written."""
@@ -54,7 +54,7 @@ class Outputs:
         self.behind = Behind()
         self._look(saved)
 
-    def _look(self, saved: Saved | None) -> None:
+    def _look(self, saved: RunState | None) -> None:
         """Find out before a long run what would go wrong at its end."""
         for name in NAMES:
             path = getattr(self.job, name)

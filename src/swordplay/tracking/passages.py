@@ -17,8 +17,8 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.tables import Refusal
 from swordplay.tracking.contestants import Answers, Contestants, Debut
 from swordplay.tracking.course import Recorder
-from swordplay.tracking.looks import Look, sample
-from swordplay.tracking.predictions import Page
+from swordplay.tracking.looks import LearnerSnapshot, sample
+from swordplay.tracking.predictions import ScoredRows
 from swordplay.tracking.rungs import NO_END
 from swordplay.tracking.stretches import EVERY
 from swordplay.tracking.totals import Totals
@@ -31,7 +31,7 @@ class Passage(NamedTuple):
     """Its first row, on the page."""
     rows: Matrix
     answers: Answers
-    looks: dict[int, Look]
+    looks: dict[int, LearnerSnapshot]
     """At the learner, by rows on record."""
     debut: Debut | None = None
     """If it is a row whose target nobody could have predicted.
@@ -43,7 +43,7 @@ class Passage(NamedTuple):
 class Learnt(NamedTuple):
     """A batch that was learned and has to be judged."""
 
-    page: Page
+    page: ScoredRows
     passages: list[Passage]
     refusals: tuple[Refusal, ...]
     clock: str
@@ -85,7 +85,9 @@ class Marks:
             return NO_END
         return lasting - self.grid.rows % lasting
 
-    def passed(self, rows: int, lasting: int, contestants: Contestants) -> dict[int, Look]:
+    def passed(
+        self, rows: int, lasting: int, contestants: Contestants
+    ) -> dict[int, LearnerSnapshot]:
         """So many rows were learned, no more than up to the next look, which is taken if it is
         due.
         """
@@ -96,7 +98,7 @@ class Marks:
         if at % lasting:
             return {}
         coefficients = None if at % (EVERY * lasting) else contestants.coefficients
-        return {at: Look(sample(list(contestants.models.values())), coefficients)}
+        return {at: LearnerSnapshot(sample(list(contestants.models.values())), coefficients)}
 
 
 def learn_debut(
@@ -114,7 +116,7 @@ def learn_rows(
 ) -> Passage:
     """Rows up to each look at the learner, and beyond."""
     learned = np.flatnonzero(~np.isnan(targets))
-    looks, lasting = dict[int, Look](), marks.lasting(len(learned))
+    looks, lasting = dict[int, LearnerSnapshot](), marks.lasting(len(learned))
     parts = contestants.in_parts(rows, targets)
     start = done = 0
     while start < len(rows):

@@ -23,7 +23,7 @@ MOST_VALUES, LONGEST_VALUE = 12, 40
 
 
 @final
-class Page:
+class ScoredRows:
     """The answers for the rows of one batch, filled piece by piece.
 
     Parameters
@@ -149,7 +149,7 @@ class Predictions:
         """The running error; NaN before the first prediction that could be judged."""
         return float(self._figure(np.array([self.total]), np.array([self.scored]))[0])
 
-    def table(self, page: Page, contestants: Contestants) -> Any:
+    def table(self, page: ScoredRows, contestants: Contestants) -> Any:
         """A page as a pyarrow record batch."""
         columns = [
             pa.array(page.numbers),

@@ -88,7 +88,7 @@ class Course(NamedTuple):
     """Of the scaled columns there, shape ``(G, classes, columns)``; NaN where there was none."""
 
 
-class Moment(NamedTuple):
+class WorstRow(NamedTuple):
     """One row that cost much."""
 
     row: int
@@ -207,7 +207,7 @@ class Story(RunStory):
     """
     sureness: Sureness
     """How sure it was of classes, and how often it was right."""
-    worst: tuple[Moment, ...]
+    worst: tuple[WorstRow, ...]
     """The rows of largest loss, largest first."""
     summary: str
     """The estimator's own words."""

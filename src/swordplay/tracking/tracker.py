@@ -29,7 +29,7 @@ from swordplay.tracking.date_order import DateOrder, OrderRemark
 from swordplay.tracking.lags import Lags
 from swordplay.tracking.looks import sample
 from swordplay.tracking.passages import Learnt, Marks, Passage, learn_debut, learn_rows
-from swordplay.tracking.predictions import Page, Predictions, shortened
+from swordplay.tracking.predictions import Predictions, ScoredRows, shortened
 from swordplay.tracking.ranges import VALUE
 from swordplay.tracking.settings import Settings
 from swordplay.tracking.story import Story, Task
@@ -197,7 +197,7 @@ class Tracker:
         width = self.encoder.width
         encoded = self.encoder.encode(batch, self.lags.before(targets, learned), learned)
         names = [name for name in batch.schema.names if name != self.settings.target]
-        page = Page(
+        page = ScoredRows(
             batch,
             self._in_input(numbers),
             targets,

@@ -26,7 +26,7 @@ from swordplay.tracking.contestants import (
     Debut,
     OneByOne,
     Played,
-    Said,
+    PredictedRows,
     interleaved,
 )
 from swordplay.tracking.ranges import VALUE
@@ -143,7 +143,7 @@ class ValueContestants:
         """Squared and absolute errors of everybody."""
         predictions, known = answers.said, ~np.isnan(targets)
         if not known.any():
-            return Played(Said(predictions, NONE), NONE, *NOTHING)
+            return Played(PredictedRows(predictions, NONE), NONE, *NOTHING)
         said, targets = (
             (predictions, targets) if known.all() else (predictions[known], targets[known])
         )
@@ -164,7 +164,9 @@ class ValueContestants:
         table[6], table[7], table[8] = said, targets, off[0]
         np.abs(off, out=table[3:6])
         np.square(off, out=off)
-        return Played(Said(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T)
+        return Played(
+            PredictedRows(predictions, NONE), table[0], table[:3].T, table[3:8].T, table[6:].T
+        )
 
     def judge_debut(self, debut: Debut, answers: Answers, target: Vector, losses: Vector) -> None:
         """Nobody predicts the first row."""

@@ -13,7 +13,7 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.estimators.model_settings import LARGEST
 from swordplay.tables import Frame, Table, open_table
 from swordplay.tables.categories import codes_of
-from swordplay.tables.column_plans import Plan, how_read, plan
+from swordplay.tables.column_plans import ColumnPlan, how_read, plan
 from swordplay.tables.encoder import Encoder, numbers_of
 from swordplay.tables.table import HEAD_ROWS
 from swordplay.tracking.date_order import order_remarks
@@ -42,7 +42,7 @@ class Whole(NamedTuple):
     classes: tuple[str, ...]
     """Names of the classes in the order in which they appear; empty for a regression."""
     recognised: Recognised
-    plans: tuple[Plan, ...]
+    plans: tuple[ColumnPlan, ...]
     remarks: tuple[str, ...]
     """What was noticed about the input."""
     refused: int
