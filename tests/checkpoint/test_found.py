@@ -124,11 +124,11 @@ def curved(meta=None):
         (None, "experts.0.discounted_squares", 0, -1.0),
         (None, "experts.0.curvature", (0, 0, 1), 1e9),  # not symmetric
         (None, "experts.0.curvature", (0, 0, 0), -1e3),  # bent downwards
-        (sp.metas.AdaNormalHedge, "hedge.regrets", 0, 1e101),
-        (sp.metas.AdaNormalHedge, "hedge.magnitudes", 0, 1e17),
-        (sp.metas.AdaptMLProd, "hedge.rates", 0, 0.0),
-        (sp.metas.AdaptMLProd, "hedge.log_products", 0, 1e101),
-        (sp.metas.FixedShare, "hedge.posterior", 0, 0.0),
+        (sp.metas.AdaNormalHedge, "meta.regrets", 0, 1e101),
+        (sp.metas.AdaNormalHedge, "meta.magnitudes", 0, 1e17),
+        (sp.metas.AdaptMLProd, "meta.rates", 0, 0.0),
+        (sp.metas.AdaptMLProd, "meta.log_products", 0, 1e101),
+        (sp.metas.FixedShare, "meta.posterior", 0, 0.0),
     ],
 )
 def test_sums_that_no_game_leads_to(meta, entry, place, value):

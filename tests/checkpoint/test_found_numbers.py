@@ -166,9 +166,9 @@ def test_a_guess_that_is_doubled_is_not_below_the_first_one():
     }
     learner = sp.SwordBest(domain, **told)
     state = learner.state()
-    assert state["hedge.rate.level"] == 4.0
-    with pytest.raises(ValueError, match=r"hedge.rate.level'\] must be 4 or more, got 0"):
-        learner.load_state(state | {"hedge.rate.level": 0.0})
+    assert state["meta.rate.level"] == 4.0
+    with pytest.raises(ValueError, match=r"meta.rate.level'\] must be 4 or more, got 0"):
+        learner.load_state(state | {"meta.rate.level": 0.0})
     engine = sp.engine.online(sp.SwordBest(domain, **told))
     saved = engine.compact_state()
     engine.load_compact_state(saved)

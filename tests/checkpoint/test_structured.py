@@ -15,7 +15,7 @@ from checkpoint.kinds import Refused, saved
 from swordplay import sklearn
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import CheckpointError
-from swordplay.core.state import ROUND_COUNT, Field, check
+from swordplay.core.state import ROUND_COUNT_RANGE, Field, check
 from swordplay.engine.layout import SCALAR, saved_fields
 from swordplay.tracking import Settings
 
@@ -227,7 +227,9 @@ def test_a_label_that_is_there_twice(tmp_path):
 def test_rounds_that_can_hardly_be_counted_can_be_saved_again(tmp_path):
     """The norms are measured again some rounds later: that number lies beyond."""
     state = saved(fitted())
-    state["model.engine.scalars"][[*saved_fields(SCALAR)].index("rounds")] = ROUND_COUNT.high - 50
+    state["model.engine.scalars"][[*saved_fields(SCALAR)].index("rounds")] = (
+        ROUND_COUNT_RANGE.high - 50
+    )
     checkpoint.save(tmp_path / "x", state, kind="SwordRegressor")
     model = sklearn.SwordRegressor.load(tmp_path / "x")
     model.partial_fit(np.ones((50, 3)), np.ones(50))

@@ -13,7 +13,7 @@ from strategies import domains, seeds, tracking_losses
 from swordplay.core import state
 from swordplay.core.state import (
     MAX_ROUNDS,
-    ROW_COUNT,
+    ROW_COUNT_RANGE,
     Field,
     OneOf,
     array,
@@ -340,10 +340,10 @@ def test_an_unknown_entry_is_named(name):
 
 
 def test_single_numbers_and_bytes():
-    state.check_number("x", 1, ROW_COUNT)
+    state.check_number("x", 1, ROW_COUNT_RANGE)
     for wrong in ([1.0], np.zeros(0)):
         with pytest.raises(ValueError, match="must be one number"):
-            state.check_number("x", wrong, ROW_COUNT)
+            state.check_number("x", wrong, ROW_COUNT_RANGE)
     assert state.entry_bytes("x", np.frombuffer(b"ab", np.uint8)) == b"ab"
     assert state.axis_length("x", {"x": np.zeros((2, 3))}, 1) == 3
     with pytest.raises(ValueError, match="must be an array"):
@@ -379,7 +379,7 @@ SHARE = Field(0.0, 1.0)
         (3, int),
         (None, None),
         (True, bool),
-        (0, ROW_COUNT),
+        (0, ROW_COUNT_RANGE),
         (1, SHARE),
         (0.5, SHARE),
         ([], [str]),
@@ -403,9 +403,9 @@ def test_json_that_fits(value, shape):
         (3.0, int),
         (True, int),
         (0, None),
-        (1.0, ROW_COUNT),
-        (-1, ROW_COUNT),
-        (10**300, ROW_COUNT),
+        (1.0, ROW_COUNT_RANGE),
+        (-1, ROW_COUNT_RANGE),
+        (10**300, ROW_COUNT_RANGE),
         (True, SHARE),
         (1.1, SHARE),
         (float("nan"), SHARE),

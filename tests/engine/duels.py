@@ -309,11 +309,11 @@ def cancelled(duel: Duel, learner: Any, path: float) -> float:
     twice as much. Steps that stay have no swing (w_1 is 0), and nothing is left over.
     """
     inside = getattr(learner, "inner", learner)
-    sums, base = inside._state.certificate, inside._base
+    sums, base = inside._state.certificate, inside._base_offsets
     constant = np.broadcast_to(inside._constant_steps, len(base))
 
     def value(k: int) -> float:
-        own = sums.copied(slice(k, k + 1))
+        own = sums.of_experts(slice(k, k + 1))
         return own.bound(inside._geometry, path, base[k : k + 1], constant[k : k + 1])
 
     best = min(range(len(base)), key=value)

@@ -203,7 +203,7 @@ def test_rows_of_nothing_teach_nothing(learner: str) -> None:
     healthy_enough = {
         name: np.isfinite(value).all()
         for name, value in made.state().items()
-        if name != "hedge.rate.value"
+        if name != "meta.rate.value"
     }
     assert all(healthy_enough.values()), healthy_enough
     assert not ledger.decisions.any()

@@ -29,11 +29,11 @@ class Steady:
     def __init__(self) -> None:
         self._fixed = sp.rates.Fixed(0.5)
 
-    def start(self, constants: GameConstants, entropy: float) -> Any:
-        return self._fixed.start(constants, entropy)
+    def start(self, constants: GameConstants, prior_cost: float) -> Any:
+        return self._fixed.start(constants, prior_cost)
 
-    def step(self, state: Any, signal: Any, constants: GameConstants, entropy: float) -> Any:
-        return self._fixed.step(state, signal, constants, entropy)
+    def step(self, state: Any, signal: Any, constants: GameConstants, prior_cost: float) -> Any:
+        return self._fixed.step(state, signal, constants, prior_cost)
 
 
 class HalfSpace:

@@ -92,7 +92,7 @@ def test_engine_and_readable_learner_agree(
     assert gap(ours.decisions, theirs.decisions) <= TWIN
     assert gap(twins[0].certificate(1.0), twins[1].certificate(1.0)) <= TWIN
     seen, other = (one.assumptions.seen for one in twins)
-    assert seen.gradient <= other.gradient * (
+    assert seen.gradient_norm <= other.gradient_norm * (
         1 + ROUNDING
     )  # the readable one also asks where its experts stand
     assert seen.smoothness == other.smoothness == np.inf

@@ -90,7 +90,7 @@ def test_four_numbers_of_a_vector_with_gaps_are_refused():
     def read(vector):
         return simd4.extract(simd4.load_at(vector, 0), 0)
 
-    with pytest.raises(numba.core.errors.TypingError, match="need a contiguous vector"):
+    with pytest.raises(numba.core.errors.TypingError, match="need a contiguous 1-d array"):
         read(np.zeros(20)[::2])
 
 

@@ -221,7 +221,7 @@ def test_the_first_two_charges_by_hand() -> None:
         model.learn([1.0], 1.0)
         x = float(learner.decision[0])
         expected = guess * x + 2 * moved**2
-        assert math.isclose(learner.state()["hedge.optimism"][0], expected, rel_tol=1e-12)
+        assert math.isclose(learner.state()["meta.optimism"][0], expected, rel_tol=1e-12)
     assert math.isclose(x, 10 / 32, rel_tol=1e-12)
 
 

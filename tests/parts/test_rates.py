@@ -20,11 +20,11 @@ CONSTANTS = GameConstants(diameter=2.0, gradient_bound=3.0)
 LAM = math.log(5)
 
 
-def run(rate, signals, constants=CONSTANTS, entropy=LAM):
+def run(rate, signals, constants=CONSTANTS, prior_cost=LAM):
     """States before round 1, 2, ..., and the rounds after which the meta was to start restart."""
-    states, restarts = [rate.start(constants, entropy)], []
+    states, restarts = [rate.start(constants, prior_cost)], []
     for t, signal in enumerate(signals, start=1):
-        state, restart = rate.step(states[-1], signal, constants, entropy)
+        state, restart = rate.step(states[-1], signal, constants, prior_cost)
         states.append(state)
         if restart:
             restarts.append(t)
@@ -45,7 +45,7 @@ def test_a_fixed_rate_is_fixed(seen, value):
 
 @given(signals)
 def test_the_self_confident_rate_is_its_formula(seen):
-    A = np.concatenate([[0.0], np.cumsum([signal.loss_error for signal in seen])])
+    A = np.concatenate([[0.0], np.cumsum([signal.squared_loss_error for signal in seen])])
     states, restarts = run(rates.SelfConfident(cap=0.2), seen)
     expected = np.minimum(0.2, np.sqrt(LAM / (2 * (36.0 + A))))
     np.testing.assert_allclose([state.value for state in states], expected, rtol=ROUNDING)
@@ -60,7 +60,7 @@ def test_the_self_confident_rate_never_rises(seen, offset, factor):
     assert all(later <= earlier for earlier, later in pairwise(values))
     grown = rates.SelfConfident(offset=1.0)
     state = grown.start(CONSTANTS, LAM)
-    after, _ = grown.step(state, OptimismError(1e-9, 0.0), CONSTANTS, entropy=10 * LAM)
+    after, _ = grown.step(state, OptimismError(1e-9, 0.0), CONSTANTS, prior_cost=10 * LAM)
     assert after.value <= state.value
 
 
@@ -76,8 +76,8 @@ def test_without_an_offset_the_rate_is_infinite_until_losses_differ_from_optimis
 
 @given(signals, st.floats(1e-3, 1.0))
 def test_a_floor_counts_the_largest_gradient_error(seen, floor):
-    A = np.concatenate([[0.0], np.cumsum([signal.loss_error for signal in seen])])
-    largest = np.maximum.accumulate([0.0] + [signal.gradient_error for signal in seen])
+    A = np.concatenate([[0.0], np.cumsum([signal.squared_loss_error for signal in seen])])
+    largest = np.maximum.accumulate([0.0] + [signal.squared_gradient_error for signal in seen])
     states, _ = run(rates.SelfConfident(offset=1.0, floor=floor), seen, GameConstants(2.0))
     np.testing.assert_allclose(
         [s.value for s in states],
@@ -91,7 +91,7 @@ def test_doubling_restarts_exactly_when_the_sum_exceeds_the_guess(seen, initial)
     states, restarts = run(rates.Doubling(initial), seen)
     total, guess, expected = 0.0, initial, []
     for t, signal in enumerate(seen, start=1):
-        total += signal.gradient_error
+        total += signal.squared_gradient_error
         passed = guess * (
             1 + rates.TIE_TOLERANCE
         )  # a total that meets its guess exactly has not passed it, whatever the rounding
@@ -106,7 +106,7 @@ def test_doubling_restarts_exactly_when_the_sum_exceeds_the_guess(seen, initial)
 
 
 def test_a_memory_decays_every_sum_and_lets_the_rate_rise():
-    """M = 4 keeps three quarters: a loss_error of 4 and a gradient_error of 16, then nothing.
+    """M = 4 keeps three quarters: squared errors of 4 (losses) and 16 (gradients), then nothing.
 
     (floor D)^2 = 1.
     """
@@ -150,12 +150,12 @@ def test_a_doubling_learner_sums_gradient_errors_and_restarts(learner):
         total += float(np.square(loss.gradient(made.decision) - guess).sum())
         made.observe(loss)
         after = made.state()
-        assert after["hedge.rate.total"] == pytest.approx(total)
-        if after["hedge.rate.level"] != optimism[-1]:
-            optimism.append(after["hedge.rate.level"])
-            assert not after["hedge.cumulative"].any()  # the past is forgotten
+        assert after["meta.rate.total"] == pytest.approx(total)
+        if after["meta.rate.level"] != optimism[-1]:
+            optimism.append(after["meta.rate.level"])
+            assert not after["meta.cumulative"].any()  # the past is forgotten
             restart += 1
-        assert after["hedge.rate.total"] <= after["hedge.rate.level"]
+        assert after["meta.rate.total"] <= after["meta.rate.level"]
     assert restart >= 5
     assert all(math.log2(b / a).is_integer() for a, b in pairwise(optimism))
     if (
@@ -181,7 +181,7 @@ def test_a_learner_takes_the_rate_it_is_given(game):
     )
     for loss in losses:
         learner.observe(loss)
-    assert learner.state()["hedge.rate.value"] == 0.125
+    assert learner.state()["meta.rate.value"] == 0.125
 
 
 def test_the_papers_rates_are_its_formulas():

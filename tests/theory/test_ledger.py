@@ -106,7 +106,8 @@ class TestComparatorsOutside:
         ledger = sp.play(sp.Sword(BALL), STREAM, engine=engine)
         outside = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
         with pytest.raises(
-            ValueError, match=r"2 of 3 do not, first number 1 by 1: .*anywhere=True"
+            ValueError,
+            match=r"the first is comparators\[1\], 1 outside.*anywhere=True",
         ):
             ledger.regret(outside)
         expected = ledger.total_loss - sp.comparator_loss(STREAM, outside)

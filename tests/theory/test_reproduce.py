@@ -9,8 +9,8 @@ from swordplay.theory.reproduce import (
     ENTRIES,
     INSTANCES,
     RATE_TOLERANCE,
-    Game,
-    Meter,
+    ProgressCounter,
+    StreamQuantities,
     evaluate,
     horizons,
     paper_tuned,
@@ -114,7 +114,7 @@ def test_paper_tuning_is_fresh_and_has_the_paper_s_pools(name, make):
 def test_the_rate_is_that_of_its_own_squared_gradients():
     stream = sp.streams.paper.alternating(300)
     learner = paper_tuned("SwordSmall", stream)
-    rate = learner.state()["hedge.rate.value"]
+    rate = learner.state()["meta.rate.value"]
     ledger = sp.play(learner, stream)
     squares = sp.squared_gradients(stream, ledger.decisions)
     asked = rates.paper_small_loss(
@@ -162,18 +162,20 @@ def test_too_short_a_game_is_refused(largest):
 )
 def test_the_meter_reports_now_and_then_and_at_the_end(numbers, expected):
     seen = []
-    meter = Meter(lambda done, planned, label: seen.append(done), planned_rounds=numbers[-1])
-    played = meter.progress_of_run(numbers[-1])
+    counter = ProgressCounter(
+        lambda done, planned, label: seen.append(done), planned_rounds=numbers[-1]
+    )
+    played = counter.progress_of_run(numbers[-1])
     for number in numbers:
         played(number)
     assert seen == expected
 
 
 def test_a_bound_gets_the_arguments_that_it_has_parameters_for():
-    game = Game.of_stream(sp.streams.paper.gradual(20))
+    stream = StreamQuantities.of_stream(sp.streams.paper.gradual(20))
 
     def bound(*, diameter, horizon, step_size, other=None):
         return diameter, horizon, step_size, other
 
-    assert evaluate(bound, game, step_size=0.5, experts=3) == (game.diameter, 21, 0.5, None)
-    assert evaluate(bound, game, step_size=0.5, horizon=7) == (game.diameter, 7, 0.5, None)
+    assert evaluate(bound, stream, step_size=0.5, experts=3) == (stream.diameter, 21, 0.5, None)
+    assert evaluate(bound, stream, step_size=0.5, horizon=7) == (stream.diameter, 7, 0.5, None)

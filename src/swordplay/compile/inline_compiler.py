@@ -178,7 +178,7 @@ class InlineCompiler(Compiler):
 
 
 class NoAliasCompiler(InlineCompiler):
-    """Compiles functions whose arrays never overlap; numba's decorator has no option for that."""
+    """Compiles functions whose arrays never overlap; numba's decorator has no such option."""
 
     library = _LinkedLibrary
 

@@ -2,16 +2,18 @@
 
 - ``kernel``: called from Python. Its machine code is kept on disk (``kernel_cache``), so that only
   the first process compiles.
-- ``inline``, ``inline_exact``, ``expert_loop``, ``unrolled_loop``: called by kernels, and neither
+- ``inline``, ``inline_ordered``, ``expert_loop``, ``unrolled_loop``: called by kernels, and neither
   optimised nor compiled to machine code by themselves (``inline_compiler``). Compiling all kernels
   takes 16 s with ``inline_compiler``, 73 s without it.
+- ``larger``, ``smaller``, ``float_to_bits``, ``bits_to_float``, ``tail_view``: called by
+  kernels; numba lacks these functions or compiles them badly.
 
 The flags:
 
 - ``nogil``: kernels touch no Python object, so they release Python's global lock, and threads play
   many streams at once.
-- ``error_model="numpy"``: a division by zero gives inf, as in the readable learners; numba
-  by default adds a branch to each division, which raises ZeroDivisionError.
+- ``error_model="numpy"``: a division by zero gives inf, as numpy does in the Python learners;
+  numba by default adds a branch to each division, which raises ZeroDivisionError.
 - ``_nrt=False``: no reference counts for array views. Kernels allocate nothing, so none are needed;
   counting took longer than the arithmetic of a round.
 - ``fastmath``: the rewritings that LLVM may do. ``contract`` allows fused multiply-add, ``reassoc``
@@ -79,7 +81,7 @@ def _inlined(function: F, fastmath: set[str], compiler: type[InlineCompiler] = I
     return cast(F, InlineFunction(function, targetoptions=options, pipeline_class=compiler))
 
 
-def inline_exact(function: F) -> F:
+def inline_ordered(function: F) -> F:
     """Inline a function whose sums keep their order; multiplications and additions may be fused."""
     # If the function had no flags of its own, LLVM would use those of the caller, which allow
     # reordered sums.

@@ -236,7 +236,7 @@ def _remove_stale(folder: int) -> None:
 def local_folders(source: Path) -> list[KernelFolder]:
     """Return the folders for machine code of a source file that is compiled here, in order of use.
 
-    ``swordplay`` below NUMBA_CACHE_DIR if the environment has that, else ``__pycache__`` beside the
+    ``swordplay`` below NUMBA_CACHE_DIR if the environment has it, else ``__pycache__`` beside the
     source and ``swordplay`` in the user's cache. numba's own setting is ignored: numba also
     reads it from a file in the current folder.
     """

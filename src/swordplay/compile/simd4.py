@@ -1,7 +1,8 @@
 """Four doubles as one value of a kernel (type ``FOUR``), a SIMD register.
 
 LLVM keeps such a value in a vector register, even in loops that it does not vectorise. Kernels load
-it from a row of a matrix of four columns or from any index of a vector, and store it there. The
+it from a row of a matrix of four columns or from any index of a one-dimensional array, and store it
+there. The
 operators + - * / combine it with another one or with one number. With numba switched off the values
 are numpy arrays, and these functions run in Python with identical results, NaN included. ``select``
 and ``exp2_int`` also take a single number, so that one function can be written for both.
@@ -28,7 +29,7 @@ from swordplay.compile.jit import CHECKED, JIT_DISABLED
 
 LANES = 4
 """Doubles in a vector register of 256 bits."""
-_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+_REGISTER = ir.VectorType(ir.DoubleType(), LANES)
 
 
 class _Four(types.Type):
@@ -46,7 +47,7 @@ class _Model(models.PrimitiveModel):
     """LLVM's type of four doubles."""
 
     def __init__(self, manager: Any, numba_type: Any) -> None:
-        super().__init__(manager, numba_type, _VECTOR)
+        super().__init__(manager, numba_type, _REGISTER)
 
 
 def _register_operator(operation: Any, instruction: str) -> None:
@@ -65,16 +66,16 @@ def _register_operator(operation: Any, instruction: str) -> None:
 
 
 def _spread(builder: Any, value: Any) -> Any:
-    """Return a vector that repeats a number; a vector is returned unchanged."""
-    return value if value.type == _VECTOR else _make_vector(builder, [value] * LANES)
+    """Return a register that repeats a number; a register is returned unchanged."""
+    return value if value.type == _REGISTER else _make_register(builder, [value] * LANES)
 
 
-def _make_vector(builder: Any, values: Any) -> Any:
-    """Return the vector of four numbers."""
-    vector = ir.Constant(_VECTOR, ir.Undefined)
+def _make_register(builder: Any, values: Any) -> Any:
+    """Return a register of four numbers."""
+    register = ir.Constant(_REGISTER, ir.Undefined)
     for k, value in enumerate(values):
-        vector = builder.insert_element(vector, value, cgutils.int32_t(k))
-    return vector
+        register = builder.insert_element(register, value, cgutils.int32_t(k))
+    return register
 
 
 for _operator, _instruction in (
@@ -113,11 +114,11 @@ def _row_address(context: Any, builder: Any, argument_types: Any, values: Any) -
             wraparound=False,
             boundscheck=True,
         )
-    return builder.gep(builder.bitcast(array.data, _VECTOR.as_pointer()), [row])
+    return builder.gep(builder.bitcast(array.data, _REGISTER.as_pointer()), [row])
 
 
-def _vector_address(context: Any, builder: Any, argument_types: Any, values: Any) -> Any:
-    """Return the address of four numbers of a vector."""
+def _entries_address(context: Any, builder: Any, argument_types: Any, values: Any) -> Any:
+    """Return the address of four consecutive numbers of a one-dimensional array."""
     array, start = _array_and_index(context, builder, argument_types, values)
     if CHECKED:  # for the bounds checks of both ends; the addresses are not used
         end = builder.add(start, context.get_constant(types.intp, LANES - 1))
@@ -131,18 +132,18 @@ def _vector_address(context: Any, builder: Any, argument_types: Any, values: Any
                 wraparound=False,
                 boundscheck=True,
             )
-    return builder.bitcast(builder.gep(array.data, [start]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(array.data, [start]), _REGISTER.as_pointer())
 
 
-def _require_contiguous_vector(vector: Any) -> Any:
-    """Return a numba type unless it is something else than a contiguous vector."""
-    if not (isinstance(vector, types.Array) and vector.ndim == 1 and vector.layout == "C"):
-        raise TypingError(f"load_at and store_at need a contiguous vector, got {vector}.")
-    return vector
+def _require_contiguous_array(array: Any) -> Any:
+    """Return the numba type; raise TypingError if it is not a contiguous 1-d array."""
+    if not (isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"):
+        raise TypingError(f"load_at and store_at need a contiguous 1-d array, got {array}.")
+    return array
 
 
 def _require_contiguous_matrix(rows: Any) -> Any:
-    """Return a numba type unless it is something else than a C-contiguous matrix.
+    """Return the numba type; raise TypingError if it is not a C-contiguous matrix.
 
     The type does not know the number of columns.
     """
@@ -176,13 +177,13 @@ if JIT_DISABLED:
         """``a`` where ``a < b``, else ``b`` (also if either is NaN)."""
         return np.where(a < b, a, b)
 
-    def load_at(vector: Any, i: int) -> Any:
-        """Load four numbers of a vector, from index i on."""
-        return vector[i : i + LANES].copy()
+    def load_at(array: Any, i: int) -> Any:
+        """Load four numbers of a one-dimensional array, from index i on."""
+        return array[i : i + LANES].copy()
 
-    def store_at(vector: Any, i: int, numbers: Any) -> None:
-        """Store four numbers in a vector, from index i on."""
-        vector[i : i + LANES] = numbers
+    def store_at(array: Any, i: int, numbers: Any) -> None:
+        """Store four numbers in a one-dimensional array, from index i on."""
+        array[i : i + LANES] = numbers
 
     def pack(a: float, b: float, c: float, d: float) -> Any:
         """Return four numbers as one value."""
@@ -247,31 +248,31 @@ else:
         return FOUR(a, b), generate
 
     @intrinsic
-    def load_at(typing_context: Any, vector: Any, i: Any) -> Any:
-        """Load four numbers of a vector, from index i on."""
+    def load_at(typing_context: Any, array: Any, i: Any) -> Any:
+        """Load four numbers of a one-dimensional array, from index i on."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return builder.load(_vector_address(context, builder, signature.args, values), align=8)
+            return builder.load(_entries_address(context, builder, signature.args, values), align=8)
 
-        return FOUR(_require_contiguous_vector(vector), i), generate
+        return FOUR(_require_contiguous_array(array), i), generate
 
     @intrinsic
-    def store_at(typing_context: Any, vector: Any, i: Any, numbers: Any) -> Any:
-        """Store four numbers in a vector, from index i on."""
+    def store_at(typing_context: Any, array: Any, i: Any, numbers: Any) -> Any:
+        """Store four numbers in a one-dimensional array, from index i on."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            address = _vector_address(context, builder, signature.args, values)
+            address = _entries_address(context, builder, signature.args, values)
             builder.store(values[2], address, align=8)
             return context.get_dummy_value()
 
-        return types.void(_require_contiguous_vector(vector), i, numbers), generate
+        return types.void(_require_contiguous_array(array), i, numbers), generate
 
     @intrinsic
     def pack(typing_context: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
         """Return four numbers as one value."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return _make_vector(builder, values)
+            return _make_register(builder, values)
 
         return FOUR(*[types.float64] * LANES), generate
 
@@ -305,13 +306,13 @@ else:
         """
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            double, integer = values[0].type, ir.IntType(64)
-            bits = ir.VectorType(integer, LANES) if double == _VECTOR else integer
+            value_type, integer = values[0].type, ir.IntType(64)
+            bits_type = ir.VectorType(integer, LANES) if value_type == _REGISTER else integer
             bias, shift = (
-                ir.Constant(bits, [number] * LANES if bits is not integer else number)
+                ir.Constant(bits_type, [number] * LANES if bits_type is not integer else number)
                 for number in (1023, 52)
             )
-            exponent = builder.add(builder.bitcast(values[0], bits), bias)
-            return builder.bitcast(builder.shl(exponent, shift), double)
+            exponent = builder.add(builder.bitcast(values[0], bits_type), bias)
+            return builder.bitcast(builder.shl(exponent, shift), value_type)
 
         return shifted(shifted), generate

@@ -28,7 +28,10 @@ LARGEST_DIMENSION = 1 << 40
 Without the limit a mistyped dimension would raise an error of numpy that names no argument.
 """
 LARGEST_GRADIENT = 1e150
-"""Largest entry of a gradient: squares of larger ones overflow and turn the state into NaN."""
+"""Largest entry of a gradient: squares of larger ones overflow and turn the state into NaN.
+
+Learners that subtract or square values of losses refuse larger values, too.
+"""
 LARGEST_INPUT = 1e60
 """Largest magnitude of features and targets of estimators.
 
@@ -113,7 +116,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def safe_size(name: str, value: Any) -> float:
+def positive_with_safe_square(name: str, value: Any) -> float:
     """Check that a value is a positive size whose square neither overflows nor vanishes."""
     number = positive(name, value)
     if not SMALLEST_SIZE <= number <= LARGEST_SIZE:

@@ -85,7 +85,7 @@ def number(
     optional: bool = False,
 ) -> Field:
     """Declare a single number between ``low`` and ``high``."""
-    return Field(low, high, whole, nan, (), optional)
+    return Field(low=low, high=high, whole=whole, nan=nan, shape=(), optional=optional)
 
 
 def array(
@@ -98,15 +98,23 @@ def array(
     semidefinite: bool = False,
 ) -> Field:
     """Declare an array whose axes have these lengths or names; each entry is within the range."""
-    return Field(low, high, whole, nan, shape, optional, semidefinite)
+    return Field(
+        low=low,
+        high=high,
+        whole=whole,
+        nan=nan,
+        shape=shape,
+        optional=optional,
+        semidefinite=semidefinite,
+    )
 
 
-ROUND_COUNT = Field(0.0, MAX_ROUNDS, whole=True)
-"""Number of rounds, or an array of such numbers."""
-OBSERVED_ROUNDS = number(0.0, MAX_ROUNDS / 2.0, whole=True)
-"""Number of rounds that a learner has observed; half of the limit is left for further rounds."""
-ROW_COUNT = Field(0.0, 2.0**50, whole=True)
-"""Number of rows of a table; 7/8 of the range of exact whole numbers is left for further rows."""
+ROUND_COUNT_RANGE = Field(low=0.0, high=MAX_ROUNDS, whole=True)
+"""Range of a number of rounds, or of an array of such numbers."""
+OBSERVED_ROUNDS_RANGE = number(0.0, MAX_ROUNDS / 2.0, whole=True)
+"""Range of the rounds of a loaded learner; half of the limit is left for further rounds."""
+ROW_COUNT_RANGE = Field(low=0.0, high=2.0**50, whole=True)
+"""Range of a number of rows; 7/8 of the exact whole numbers are left for further rows."""
 
 
 @functools.cache

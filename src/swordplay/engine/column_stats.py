@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
+from swordplay.compile import inline, inline_ordered, kernel, unrolled_loop
 from swordplay.core.types import Matrix, Vector
 
 WARM_UP = 32
@@ -131,7 +131,7 @@ def update_warm_columns(
         counts[j] = counts[j] + 1.0 if is_known else counts[j]
 
 
-@inline_exact
+@inline_ordered
 def update_column(
     value: float, j: int, centers: Vector, spreads: Vector, rate: float, clip: float
 ) -> None:

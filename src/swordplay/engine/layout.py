@@ -99,11 +99,11 @@ class ExpertRows(NamedTuple):
     """
 
     # Hedge over the experts
-    weight: Annotated[Any, saved("hedge.weights", low=0.0, high=MAX_SHARE)]  # p_t
+    weight: Annotated[Any, saved("meta.weights", low=0.0, high=MAX_SHARE)]  # p_t
     # L_t, sum of losses; equal for all experts up to a constant, see SCALAR.least_cumulative
-    cumulative: Annotated[Any, saved("hedge.cumulative", low=-MAX_LOSS, high=MAX_LOSS)]
-    optimism: Annotated[Any, saved("hedge.optimism", low=-MAX_LOSS, high=MAX_LOSS)]  # m_t
-    log_prior: Annotated[Any, saved("hedge.log_prior", GROWING, low=-1e3, high=0.0)]
+    cumulative: Annotated[Any, saved("meta.cumulative", low=-MAX_LOSS, high=MAX_LOSS)]
+    optimism: Annotated[Any, saved("meta.optimism", low=-MAX_LOSS, high=MAX_LOSS)]  # m_t
+    log_prior: Annotated[Any, saved("meta.log_prior", GROWING, low=-1e3, high=0.0)]
 
     # points on a ball: xhat = scale (W + pending_update a'), W a column of the coordinates;
     # x = lookahead_scale xhat - lookahead_step a'
@@ -189,10 +189,10 @@ class _Scalar(NamedTuple):
     trust: Annotated[int, saved("optimism.trust", low=0.0, high=MAX_SHARE)]
 
     # the learning rate of Hedge
-    rate_total: Annotated[int, saved("hedge.rate.total", low=0.0, high=1e300)]
-    rate_level: Annotated[int, saved("hedge.rate.level", low=0.0)]
-    learning_rate: Annotated[int, saved("hedge.rate.value", low=0.0, high=math.inf)]
-    entropy: Annotated[int, DERIVED]  # ln(1 / smallest prior)
+    rate_total: Annotated[int, saved("meta.rate.total", low=0.0, high=1e300)]
+    rate_level: Annotated[int, saved("meta.rate.level", low=0.0)]
+    learning_rate: Annotated[int, saved("meta.rate.value", low=0.0, high=math.inf)]
+    prior_cost: Annotated[int, DERIVED]  # ln(1 / smallest prior)
     # least cumulative loss; it is subtracted from all of them in the next round
     least_cumulative: Annotated[int, saved()]
     # factor that normalises the weights, applied by the next prediction; 0 if they are normalised
@@ -291,7 +291,7 @@ def saved_fields(indices: Any, *, without: tuple[str, ...] = ()) -> dict[str, Sa
 
 
 def readable_indices(indices: Any, prefix: str) -> dict[str, int]:
-    """Return the indices of the numbers in one part of the readable state, such as ``hedge``.
+    """Return the indices of the numbers in one part of the readable state, such as ``meta``.
 
     >>> readable_indices(SCALAR, "domain_scale")["width"] == SCALAR.used_width
     True

@@ -187,7 +187,7 @@ class LearnerMemory:
         # of constant steps; adaptive ones are computed by the next round
         numbers[EXPERT.eta, :n] = numbers[EXPERT.next_eta, :n] = numbers[EXPERT.step_size, :n]
         numbers[EXPERT.inverse_scale, :n] = 1.0 / numbers[EXPERT.scale, :n]
-        self.scalars[SCALAR.entropy] = -numbers[EXPERT.log_prior, :n].min()
+        self.scalars[SCALAR.prior_cost] = -numbers[EXPERT.log_prior, :n].min()
         self.scalars[SCALAR.has_prediction] = self.scalars[SCALAR.steps_ready] = 0.0
         self._fill_padding_of_experts()
 

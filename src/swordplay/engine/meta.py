@@ -236,7 +236,7 @@ def update_learning_rate(
     """
     if settings[SETTING.rate_rule] == FIXED:
         return False
-    entropy, diameter = scalars[SCALAR.entropy], settings[SETTING.diameter]
+    prior_cost, diameter = scalars[SCALAR.prior_cost], settings[SETTING.diameter]
     if settings[SETTING.rate_rule] == DOUBLING:
         scalars[SCALAR.rate_total] += gradient_error
         total, level = scalars[SCALAR.rate_total], scalars[SCALAR.rate_level]
@@ -246,7 +246,8 @@ def update_learning_rate(
         level = math.ldexp(level, int(doublings))
         scalars[SCALAR.rate_level] = level
         scalars[SCALAR.learning_rate] = min(
-            settings[SETTING.rate_cap], math.sqrt((2.0 + entropy) / (diameter * diameter * level))
+            settings[SETTING.rate_cap],
+            math.sqrt((2.0 + prior_cost) / (diameter * diameter * level)),
         )
         return True
     decay = settings[SETTING.decay]
@@ -261,7 +262,7 @@ def update_learning_rate(
     if denominator > 0.0:
         cap = scalars[SCALAR.learning_rate] if decay == 1.0 else settings[SETTING.rate_cap]
         scalars[SCALAR.learning_rate] = min(
-            cap, math.sqrt(settings[SETTING.rate_factor] * entropy / denominator)
+            cap, math.sqrt(settings[SETTING.rate_factor] * prior_cost / denominator)
         )
     return False
 

@@ -21,8 +21,8 @@ Those of a linear prediction are multiples of its row.
 """
 
 CERTIFICATE = readable_indices(EXPERT, "certificate")
-HEDGE = readable_indices(EXPERT, "hedge")
-RATE = readable_indices(SCALAR, "hedge.rate")
+META = readable_indices(EXPERT, "meta")
+RATE = readable_indices(SCALAR, "meta.rate")
 DOMAIN_SCALE = readable_indices(SCALAR, "domain_scale")
 OPTIMISM = readable_indices(SCALAR, "optimism")
 
@@ -55,10 +55,10 @@ def state_of(memory: LearnerMemory) -> State:
         state["certificate.dual_sum"] = experts[len(EXPERT) :, order].T.copy()
     if not memory.recipe.has_meta:
         return state
-    state |= {f"hedge.{name}": experts[row, order] for name, row in HEDGE.items()}
-    state["hedge.cumulative"] = state["hedge.cumulative"] - state["hedge.cumulative"].min()
-    state["hedge.optimism"] = state["hedge.optimism"] + _optimism_of_center(memory)
-    state |= _entries("hedge.rate", RATE, scalars) | _entries("optimism", OPTIMISM, scalars)
+    state |= {f"meta.{name}": experts[row, order] for name, row in META.items()}
+    state["meta.cumulative"] = state["meta.cumulative"] - state["meta.cumulative"].min()
+    state["meta.optimism"] = state["meta.optimism"] + _optimism_of_center(memory)
+    state |= _entries("meta.rate", RATE, scalars) | _entries("optimism", OPTIMISM, scalars)
     replayed = scalars[SCALAR.replayed_slope] * last_row
     state["optimism.replayed_gradient"] = replayed if memory.rounds else np.zeros_like(last_row)
     return state
@@ -150,9 +150,9 @@ def load(memory: LearnerMemory, state: Mapping[str, Any]) -> None:
         experts[len(EXPERT) :, order] = state["certificate.dual_sum"].T
         experts[EXPERT.max_dual_norm, order] **= 2
     if memory.recipe.has_meta:
-        for name, row in HEDGE.items():
-            experts[row, order] = state[f"hedge.{name}"]
-        for prefix, indices in (("hedge.rate", RATE), ("optimism", OPTIMISM)):
+        for name, row in META.items():
+            experts[row, order] = state[f"meta.{name}"]
+        for prefix, indices in (("meta.rate", RATE), ("optimism", OPTIMISM)):
             for name, index in indices.items():
                 scalars[index] = float(state[f"{prefix}.{name}"])
     memory.vectors[VECTOR.last_row] = last_row

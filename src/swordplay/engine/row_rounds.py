@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from swordplay.compile import inline, inline_exact, kernel
+from swordplay.compile import inline, inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.ball import write_decision as write_decision
 from swordplay.engine.column_stats import (
@@ -121,7 +121,7 @@ def update_recent(targets: Vector, recent: Vector) -> None:
         recent[j] = targets[count - 1 - j] if j < count else recent[j - count]
 
 
-@inline_exact
+@inline_ordered
 def plan(
     targets: Vector,
     weights: Vector,

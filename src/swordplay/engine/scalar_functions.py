@@ -15,7 +15,7 @@ from swordplay.compile import (
     expert_loop,
     float_to_bits,
     inline,
-    inline_exact,
+    inline_ordered,
     larger,
     named_rows,
     smaller,
@@ -96,7 +96,7 @@ def curvature(loss: int) -> float:
     return 1.0 if loss in (SQUARED, HUBER) else 0.25
 
 
-@inline_exact
+@inline_ordered
 def exp_negative(exponent: float) -> float:
     """exp of a number that is not positive, to the last bit or two, for loops over experts.
 
@@ -121,7 +121,7 @@ def exp_negative(exponent: float) -> float:
     return series * bits_to_float((float_to_bits(shifted) + 1023) << 52)
 
 
-@inline_exact
+@inline_ordered
 def log1p(small: float) -> float:
     """log(1 + s) for s from 0 to 1, to the last digits.
 

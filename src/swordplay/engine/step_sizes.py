@@ -281,7 +281,7 @@ def copy_fastest(learner: LearnerArrays) -> None:
             experts[row, column] = experts[row, first_new + 1]
         experts[EXPERT.log_prior, column], experts[EXPERT.weight, column] = -math.inf, 0.0
     scalars[SCALAR.expert_count] = first_new + 2.0
-    scalars[SCALAR.entropy] = math.log(2.0 * count * (count + 1.0))  # ln(1 / the parent's prior)
+    scalars[SCALAR.prior_cost] = math.log(2.0 * count * (count + 1.0))  # ln(1 / the parent's prior)
 
 
 @inline

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.core.state import DAMAGED, ROUND_COUNT, Field, check
+from swordplay.core.state import DAMAGED, ROUND_COUNT_RANGE, Field, check
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine import LARGEST_EXPLICIT
 from swordplay.engine.compiled_learner import CompiledLearner
@@ -206,7 +206,7 @@ class ForecastMixture:
                 f"state has a guard of shapes {ends.shape} and {numbers.shape}. {DAMAGED}"
             )
         check("guard.range", ends[:2], Field(-MAX_CENTER, MAX_CENTER))
-        check("guard.range", ends[2:], ROUND_COUNT)
+        check("guard.range", ends[2:], ROUND_COUNT_RANGE)
         check("guard.numbers", numbers[: self.forecasts + 1], Field(0.0, MAX_LAG_BEHIND))
         check("guard.numbers", numbers[self.forecasts + 1 :], Field(0.0, MAX_CENTER**2 * 1e6))
         return ends, numbers

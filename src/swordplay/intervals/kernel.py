@@ -43,7 +43,7 @@ from swordplay.compile import (
     bits_to_float,
     expert_loop,
     inline,
-    inline_exact,
+    inline_ordered,
     kernel,
     uncompiled,
     unrolled_loop,
@@ -444,7 +444,7 @@ def begin_spread(coefficients: Any, scalars: Vector) -> None:
             coefficients[i, 0, k] = scalars[SCALAR.typical_size]
 
 
-@inline_exact
+@inline_ordered
 def sum_of_squares(row: Vector, start: int, stop: int) -> float:
     """``row[start:stop] @ row[start:stop]``, summed in order.
 
@@ -519,7 +519,7 @@ def update_sizes(residual: float, state: Any) -> None:
     )
 
 
-@inline_exact
+@inline_ordered
 def median_of_first(sizes: Vector, count: int) -> float:
     """Lower median of ``sizes[:count]``."""
     median = 0.0
@@ -533,7 +533,7 @@ def median_of_first(sizes: Vector, count: int) -> float:
     return median
 
 
-@inline_exact
+@inline_ordered
 def median_of_five(sizes: Vector) -> float:
     """Median of five numbers without a branch.
 
@@ -687,7 +687,7 @@ def weigh(losses: Vector, lowest: float, rate: float, weights: Vector) -> None:
         weights[k] = exp_negative(rate * (lowest - losses[k]))
 
 
-@inline_exact
+@inline_ordered
 def smallest(losses: Vector) -> float:
     """``losses.min()`` of STEPS numbers."""
     least = math.inf
@@ -696,7 +696,7 @@ def smallest(losses: Vector) -> float:
     return least
 
 
-@inline_exact
+@inline_ordered
 def total(weights: Vector) -> float:
     """``weights.sum()``, in two sums that do not wait for each other."""
     even = odd = 0.0
@@ -706,7 +706,7 @@ def total(weights: Vector) -> float:
     return even + odd
 
 
-@inline_exact
+@inline_ordered
 def dot_product(weights: Vector, predictions: Vector) -> float:
     """``weights @ predictions``, in two sums that do not wait for each other."""
     even = odd = 0.0
@@ -716,7 +716,7 @@ def dot_product(weights: Vector, predictions: Vector) -> float:
     return even + odd
 
 
-@inline_exact
+@inline_ordered
 def halved(times: int) -> float:
     """2.0 ** -times, written into the exponent bits: a power would be a call per expert."""
     return bits_to_float((1023 - times) << 52)

@@ -13,7 +13,7 @@ from swordplay.core import arguments, checkpoint
 from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.model_lock import LockedModel
-from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, strip_prefix
+from swordplay.core.state import ROW_COUNT_RANGE, Field, add_prefix, check, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.deferred_rows import DeferredRows, DictDeferredRows
 from swordplay.estimators.dict_columns import NumericRows
@@ -352,7 +352,7 @@ class LateModel(LockedModel):
             model._frozen = FrozenCopy.from_state(frozen, model.deferred)
         model._was_copied = bool(saved["was_copied"])
         model.score = Score.from_state(strip_prefix("score", saved))
-        check("serial", saved["serial"], ROW_COUNT)
+        check("serial", saved["serial"], ROW_COUNT_RANGE)
         model._serial = int(saved["serial"])
         if not model.score.pending == len(model.pending) <= model.max_pending:
             raise ValueError(

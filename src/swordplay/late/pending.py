@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import ROW_COUNT, Field, array, check, damaged, load, save
+from swordplay.core.state import ROW_COUNT_RANGE, Field, array, check, damaged, load, save
 from swordplay.core.types import Array, Matrix, State, Vector
 from swordplay.estimators.class_probabilities import NOTE_COUNT
 from swordplay.estimators.deferred_rows import DeferredRows
@@ -121,7 +121,7 @@ class SavedTickets(NamedTuple):
     ]
     lags: Annotated[Matrix, array("tickets", "lags", low=-LARGEST, high=LARGEST, nan=True)]
     notes: Annotated[Matrix, array("tickets", "notes", low=-MAX_SCORE, high=MAX_SCORE)]
-    rounds: Annotated[Vector, array("tickets", low=0.0, high=ROW_COUNT.high, whole=True)]
+    rounds: Annotated[Vector, array("tickets", low=0.0, high=ROW_COUNT_RANGE.high, whole=True)]
 
     @classmethod
     def of(cls, block: TicketBlock) -> SavedTickets:

@@ -52,7 +52,7 @@ class Ball:
 
     def __init__(self, dim: int, radius: float = 1.0, center: Any = None) -> None:
         self.dim = arguments.dimension("dim", dim)
-        self.radius = arguments.safe_size("radius", radius)
+        self.radius = arguments.positive_with_safe_square("radius", radius)
         self.center: Vector = (
             np.zeros(self.dim)
             if center is None
@@ -143,7 +143,7 @@ class Box:
                 f"upper must exceed lower in at least one coordinate, got lower = upper = "
                 f"{self.lower}. Widen the box."
             )
-        self.diameter = arguments.safe_size(
+        self.diameter = arguments.positive_with_safe_square(
             "upper - lower", float(np.linalg.norm(self.upper / 2 - self.lower / 2)) * 2
         )
         """D, the length of the diagonal."""
@@ -198,7 +198,7 @@ class Simplex:
 
     def __init__(self, dim: int, total: float = 1.0) -> None:
         self.dim = arguments.dimension("dim", dim, least=2)
-        self.total = arguments.safe_size("total", total)
+        self.total = arguments.positive_with_safe_square("total", total)
         self.center: Vector = np.full(self.dim, self.total / self.dim)
         self.center.flags.writeable = False
 

@@ -18,13 +18,13 @@ PSD_TOLERANCE = 1e-10
 
 
 def gradient_of(loss: Any) -> Gradient:
-    """Return the gradient of a loss as a function that checks each answer (:func:`loss_answer`)."""
+    """Return the gradient of a loss as a function that checks its answers."""
     if not callable(getattr(loss, "gradient", None)):
         raise arguments.loss_type_error(loss)
-    return lambda points: loss_answer(loss, "gradient", points)
+    return lambda points: checked_answer(loss, "gradient", points)
 
 
-def loss_answer(
+def checked_answer(
     loss: Any,
     method: Literal["gradient", "value"],
     points: Array,

@@ -27,9 +27,9 @@ class RateState(NamedTuple):
     """State of a rate between two rounds."""
 
     total: Annotated[float, number(0.0)]
-    """Sum so far: A_t (:class:`SelfConfident`), or sum of gradient errors (:class:`Doubling`)."""
+    """A_t (:class:`SelfConfident`), or the sum of squared gradient errors (:class:`Doubling`)."""
     level: Annotated[float, number(0.0)]
-    """Largest gradient error so far (:class:`SelfConfident`), or guess B (:class:`Doubling`)."""
+    """Largest squared gradient error (:class:`SelfConfident`), or guess B (:class:`Doubling`)."""
     value: Annotated[float, number(0.0, math.inf)]
     """Learning rate of the coming round."""
 
@@ -37,9 +37,9 @@ class RateState(NamedTuple):
 class OptimismError(NamedTuple):
     """Errors of the predictions (the optimism) of one round."""
 
-    loss_error: float
-    """Squared half range of losses minus predicted losses, hr(l_t - m_t)^2."""
-    gradient_error: float
+    squared_loss_error: float
+    """hr(l_t - m_t)^2, with hr half the range: of the losses minus the predicted losses."""
+    squared_gradient_error: float
     """Squared distance of the gradient from the predicted one, norm(g_t - M_t)^2."""
 
 
@@ -51,20 +51,20 @@ class Rate(Protocol):
         """Factor in (0, 1] by which the sums of the meta are multiplied in every round."""
         ...
 
-    def start(self, constants: GameConstants, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, prior_cost: float) -> RateState:
         """Return the state before the first round.
 
         Parameters
         ----------
         constants
             Diameter D of the domain, and G if it was given.
-        entropy
-            λ = ln(1 / smallest prior), the entropy ln N if the prior is uniform.
+        prior_cost
+            λ = ln(1 / smallest prior), the prior's term in the regret bound; ln N if uniform.
         """
         ...
 
     def step(
-        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, prior_cost: float
     ) -> tuple[RateState, bool]:
         """Add the errors of a round.
 
@@ -100,12 +100,12 @@ class Fixed:
         """Constructor arguments, saved with a learner's state."""
         return {"value": self.value}
 
-    def start(self, constants: GameConstants, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, prior_cost: float) -> RateState:
         """State with the given rate."""
         return RateState(total=0.0, level=0.0, value=self.value)
 
     def step(
-        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, prior_cost: float
     ) -> tuple[RateState, bool]:
         """Return the state unchanged."""
         return state, False
@@ -170,19 +170,19 @@ class SelfConfident:
             name: getattr(self, name) for name in ("cap", "offset", "factor", "floor", "memory")
         }
 
-    def start(self, constants: GameConstants, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, prior_cost: float) -> RateState:
         """State with the rate of the first round."""
         ceiling = math.inf if self.cap is None else self.cap
-        return self._state_for_sum(0.0, 0.0, ceiling, constants, entropy)
+        return self._state_for_sum(0.0, 0.0, ceiling, constants, prior_cost)
 
     def step(
-        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, prior_cost: float
     ) -> tuple[RateState, bool]:
         """Add the error of the round and compute the next rate."""
-        total = self.decay * state.total + error.loss_error
-        level = max(self.decay * state.level, error.gradient_error)
+        total = self.decay * state.total + error.squared_loss_error
+        level = max(self.decay * state.level, error.squared_gradient_error)
         return self._state_for_sum(
-            total, level, self._ceiling(state.value), constants, entropy
+            total, level, self._ceiling(state.value), constants, prior_cost
         ), False
 
     @property
@@ -197,18 +197,23 @@ class SelfConfident:
         return math.inf if self.cap is None else self.cap
 
     def _state_for_sum(
-        self, total: float, level: float, ceiling: float, constants: GameConstants, entropy: float
+        self,
+        total: float,
+        level: float,
+        ceiling: float,
+        constants: GameConstants,
+        prior_cost: float,
     ) -> RateState:
         """Return the state with the rate of the formula, at most ``ceiling``."""
-        offset = max_loss_error(constants) if self.offset is None else self.offset
+        offset = max_squared_loss_error(constants) if self.offset is None else self.offset
         denominator = offset + total + (self.floor * constants.diameter) ** 2 * level
-        rate = math.sqrt(self.factor * entropy / denominator) if denominator > 0 else math.inf
+        rate = math.sqrt(self.factor * prior_cost / denominator) if denominator > 0 else math.inf
         return RateState(total=total, level=level, value=min(ceiling, rate))
 
 
 @final
 class Doubling:
-    r"""The doubling trick: restart the meta whenever the summed gradient error passes a guess.
+    r"""The doubling trick: restart the meta when the sum of squared gradient errors passes a guess.
 
     .. math:: \varepsilon = \min\Big\{c, \sqrt{\frac{2 + \lambda}{D^2 B}}\Big\}
         \text{ while } \textstyle\sum_{s \le t} \|g_s - M_s\|^2 \le B, \text{ then } B \leftarrow 2B
@@ -238,7 +243,7 @@ class Doubling:
         """Constructor arguments, saved with a learner's state."""
         return {"initial": self.initial, "cap": self.cap}
 
-    def start(self, constants: GameConstants, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, prior_cost: float) -> RateState:
         """State with the rate of the first B."""
         if self.initial is None and constants.gradient_bound is None:
             raise ValueError(
@@ -248,13 +253,13 @@ class Doubling:
         guess = (
             float(constants.gradient_bound or 0.0) ** 2 if self.initial is None else self.initial
         )
-        return self._state_for_guess(0.0, guess, constants, entropy)
+        return self._state_for_guess(0.0, guess, constants, prior_cost)
 
     def step(
-        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, prior_cost: float
     ) -> tuple[RateState, bool]:
         """Add the error of the round; double B until it is at least the sum."""
-        total = state.total + error.gradient_error
+        total = state.total + error.squared_gradient_error
         # The tolerance keeps rounding from deciding where the sum equals B.
         if total <= state.level * (1.0 + TIE_TOLERANCE):
             return state._replace(total=total), False
@@ -262,13 +267,13 @@ class Doubling:
         guess = math.ldexp(
             state.level, math.ceil(math.log2(total) - math.log2(state.level) - TIE_TOLERANCE)
         )
-        return self._state_for_guess(total, guess, constants, entropy), True
+        return self._state_for_guess(total, guess, constants, prior_cost), True
 
     def _state_for_guess(
-        self, total: float, guess: float, constants: GameConstants, entropy: float
+        self, total: float, guess: float, constants: GameConstants, prior_cost: float
     ) -> RateState:
         """Return the state with the rate that belongs to a guess B."""
-        rate = math.sqrt((2 + entropy) / (constants.diameter**2 * guess))
+        rate = math.sqrt((2 + prior_cost) / (constants.diameter**2 * guess))
         return RateState(
             total=total, level=guess, value=rate if self.cap is None else min(self.cap, rate)
         )
@@ -315,12 +320,12 @@ def _paper_rate(diameter: float, smoothness: float, experts: int, total: float) 
     r"""Return :math:`\min\{1/(\sqrt8 D^2 L), \sqrt{(2 + \ln N) / (D^2 q)}\}`, q being ``total``."""
     D = arguments.positive("diameter", diameter)
     cap = 1 / (math.sqrt(8) * D**2 * arguments.positive("smoothness", smoothness))
-    entropy = math.log(arguments.integer("experts", experts))
-    return min(cap, math.sqrt((2 + entropy) / (D**2 * total))) if total > 0 else cap
+    prior_cost = math.log(arguments.integer("experts", experts))  # of the uniform prior
+    return min(cap, math.sqrt((2 + prior_cost) / (D**2 * total))) if total > 0 else cap
 
 
-def max_loss_error(constants: GameConstants) -> float:
-    """Return (D G)^2, the largest ``loss_error``: losses and optimism range over at most D G."""
+def max_squared_loss_error(constants: GameConstants) -> float:
+    """Return (D G)^2: losses, and the optimism, differ among experts by at most D G."""
     if constants.gradient_bound is None:
         raise ValueError(
             "offset must be given to SelfConfident if the learner has no gradient_bound. Try "

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from swordplay.core.arguments import short_repr
 from swordplay.core.checkpoint import CheckpointError
 from swordplay.core.state import (
-    ROUND_COUNT,
+    ROUND_COUNT_RANGE,
     Field,
     OneOf,
     add_prefix,
@@ -55,7 +55,7 @@ from swordplay.serving.series_stats import SeriesStats
 logger = logging.getLogger("swordplay.serve")
 
 ROW_HASH = OneOf((str, Field(0, 2**64 - 1, whole=True)))
-ABOUT = {"bounds": [ROUND_COUNT], "kinds": {str: str}, "series": [(str, str)]}
+ABOUT = {"bounds": [ROUND_COUNT_RANGE], "kinds": {str: str}, "series": [(str, str)]}
 """Shape of the entry ``about`` of a state: bounds, kinds of models by name, names of series."""
 RowResponses = Sequence[RowResponse | None]
 """Responses to the rows of one series."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, final
 import msgspec
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import ROUND_COUNT, Field, OneOf, damaged, read_json
+from swordplay.core.state import ROUND_COUNT_RANGE, Field, OneOf, damaged, read_json
 
 MAX_POINTS = 200
 """Points of a curve over time: when there are as many, pairs of neighbours are merged."""
@@ -79,7 +79,7 @@ class SeriesCounts(msgspec.Struct):
 
 
 LARGEST = sys.float_info.max
-POSITIVE_COUNT = ROUND_COUNT._replace(low=1.0)
+POSITIVE_COUNT = ROUND_COUNT_RANGE._replace(low=1.0)
 NON_NEGATIVE = Field(0.0, LARGEST)
 INTERVAL_END = OneOf((None, Field(-math.inf, math.inf)))
 VALUE = OneOf((None, str, bool, int, Field(-LARGEST, LARGEST)))
@@ -89,17 +89,17 @@ INSIDE = Field(-1.0, 1.0, whole=True)
 """1 for an answer inside its interval, 0 outside, -1 without an interval."""
 SAVED = (
     (  # SeriesCounts
-        ROUND_COUNT,
-        ROUND_COUNT,
-        ROUND_COUNT,
+        ROUND_COUNT_RANGE,
+        ROUND_COUNT_RANGE,
+        ROUND_COUNT_RANGE,
         NON_NEGATIVE,
-        ROUND_COUNT,
-        ROUND_COUNT,
+        ROUND_COUNT_RANGE,
+        ROUND_COUNT_RANGE,
         POSITIVE_COUNT,
-        ROUND_COUNT,
+        ROUND_COUNT_RANGE,
     ),
     [(POSITIVE_COUNT, NON_NEGATIVE, SHARE, OneOf((None, NON_NEGATIVE)))],  # CurvePoint
-    (ROUND_COUNT, NON_NEGATIVE, ROUND_COUNT, ROUND_COUNT),  # BinSums
+    (ROUND_COUNT_RANGE, NON_NEGATIVE, ROUND_COUNT_RANGE, ROUND_COUNT_RANGE),  # BinSums
     [(NON_NEGATIVE, INSIDE)],  # error and coverage of the recent answers
     # id, prediction, lower, upper, y and error of the newest answered rows
     [(str, VALUE, INTERVAL_END, INTERVAL_END, VALUE, OneOf((None, NON_NEGATIVE)))],

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from swordplay.core.arguments import LARGEST_INPUT, short_repr
-from swordplay.core.state import ROW_COUNT, check, damaged, fits_json
+from swordplay.core.state import ROW_COUNT_RANGE, check, damaged, fits_json
 from swordplay.core.types import Matrix, State
 from swordplay.tables import date_features
 from swordplay.tables.categories import Categories, class_codes, codes_of
@@ -316,13 +316,13 @@ class Encoder:
         check_plans(self.plans)
         counts = list(self.missing.values()) if type(self.missing) is dict else []
         if list(self.missing) != [one.name for one in self.plans] or not fits_json(
-            counts, [ROW_COUNT]
+            counts, [ROW_COUNT_RANGE]
         ):
             raise damaged(
                 f"state['encoder.missing'] does not count missing values of the columns, "
                 f"{short_repr(self.missing)}"
             )
-        check("encoder.rows", self.seen, ROW_COUNT)
+        check("encoder.rows", self.seen, ROW_COUNT_RANGE)
         for groups, kind in ((self.categories.values(), str), (self.lagged, int)):
             for one in groups:
                 values = list(one.places)

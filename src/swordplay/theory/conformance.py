@@ -41,17 +41,20 @@ TOLERANCE = 1e-9
 OUTSIDE_DISTANCE = 1e-4
 """Distance from the domain, in diameters, from which a point must count as outside."""
 FAR_AWAY = 1e4
-"""Distance, in diameters, of points whose projections are boundary points in a direction."""
+"""Distance in diameters: a point this far from the centre projects to nearly an extreme point.
+
+That is the extreme point of the domain in the direction of the point.
+"""
 SEGMENT_FRACTION = 1e-4
-"""Part of the segment between two points along which gradients are compared with slopes."""
+"""Fraction of the segment between two points along which gradients are compared with slopes."""
 RISE_TOLERANCE = 1e-14
-"""Slack of a rise along that part, relative to the values: some 50 roundings."""
+"""Slack of a rise along ``SEGMENT_FRACTION``, relative to the values: some 50 roundings."""
 MAX_EVALUATIONS = 10_000
 """Evaluations of a loss after which a round is assumed never to end."""
 LOSS_SHIFT = 100.0
 """Number added to all losses of a meta, which must not change weights; it costs two digits."""
 SHIFT_TOLERANCE = 1e-7
-"""Slack of weights after the shift: the two digits lost, in each of some tens of rounds."""
+"""``TOLERANCE`` times the loss of two digits; rounding adds up over some tens of rounds."""
 
 
 def check_domain(domain: Domain, *, seed: int = 0) -> None:
@@ -255,7 +258,7 @@ def check_expert(
 def check_weighing(
     make: Callable[[], Meta], *, experts: int = 4, rounds: int = 40, seed: int = 0
 ) -> None:
-    """Check a meta.
+    """Check a meta: a rule for the weights of experts, such as ``sp.metas.Squint``.
 
     Weights start at the prior and stay positive with a sum of 1. A round is a function from state
     to state that changes no array in place. A number added to all losses of a round changes no
@@ -437,7 +440,7 @@ def check_meta(
     *,
     seed: int = 0,
 ) -> None:
-    """Check a meta-expert learner, in addition to :func:`check_learner`.
+    """Check a learner that weighs experts by a meta, in addition to :func:`check_learner`.
 
     Weights are positive with a sum of 1. Experts stay in the domain, and the decision is their
     weighted mean. The regret never exceeds the certificate, for constant and moving comparators.
@@ -531,7 +534,9 @@ def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> No
         displacement = Displacement.of(
             base_offset(expert_state, domain), base_offset(next_state, domain)
         )
-        certificate = certificate.with_round(np.zeros(N), step_record, displacement)
+        certificate = certificate.with_round(
+            linear_regret=np.zeros(N), step=step_record, displacement=displacement
+        )
         expert_state = next_state
         is_inside = domain.contains(expert_state.points, atol=slack).all()
         _expect(
@@ -540,7 +545,7 @@ def _check_steps(experts: Experts, domain: Domain, losses: Sequence[Loss]) -> No
             f"got {_first_point(expert_state.points)} in round {t}",
         )
     for i in range(N):
-        own_certificate = certificate.copied(np.array([i]))
+        own_certificate = certificate.of_experts(np.array([i]))
         _check_regret(
             domain,
             np.array(points)[:, i],
@@ -621,13 +626,13 @@ def _check_refusals(learner: Learner, valid_loss: Loss) -> None:
     ]
     state_before, decision, rounds = learner.state(), learner.decision.tobytes(), learner.rounds
     for fault_name, fault in faults:
-        for position in count():
+        for valid_count in count():
             _expect(
-                position < MAX_EVALUATIONS,
+                valid_count < MAX_EVALUATIONS,
                 "a round ends",
-                f"the loss was evaluated {position} times",
+                f"the loss was evaluated {valid_count} times",
             )
-            broken_loss = _BrokenLoss(valid_loss, position, fault)
+            broken_loss = _BrokenLoss(valid_loss, valid_count, fault)
             try:
                 learner.observe(broken_loss)
             except (ValueError, TypeError):
@@ -641,9 +646,11 @@ def _check_refusals(learner: Learner, valid_loss: Loss) -> None:
                     f"the loss gave {fault_name}",
                 )
                 continue
-            # The round evaluated the loss at most `position` times, all valid: every evaluation has
-            # been invalid once. Undo this valid round.
-            _expect(position > 0, f"a loss that gives {fault_name} is refused", "it was accepted")
+            # No evaluation was invalid this time, so earlier passes have tried every position. Undo
+            # this valid round.
+            _expect(
+                valid_count > 0, f"a loss that gives {fault_name} is refused", "it was accepted"
+            )
             learner.load_state(state_before)
             break
     _expect_error(lambda: learner.load_state({}), "an empty state is refused")
@@ -655,14 +662,14 @@ def _check_refusals(learner: Learner, valid_loss: Loss) -> None:
 
 
 class _BrokenLoss:
-    """A loss whose first ``position`` evaluations are valid and all later ones invalid."""
+    """A loss whose first ``valid_count`` evaluations are valid and all later ones invalid."""
 
     def __init__(
-        self, valid_loss: Loss, position: int, fault: Callable[[tuple[int, ...]], Any]
+        self, valid_loss: Loss, valid_count: int, fault: Callable[[tuple[int, ...]], Any]
     ) -> None:
         self.smoothness = valid_loss.smoothness
         self._valid_loss, self._fault = valid_loss, fault
-        self._valid_evaluations = iter(range(position))
+        self._valid_evaluations = iter(range(valid_count))
 
     def value(self, points: Array) -> Any:
         return (

@@ -19,7 +19,7 @@ KeepOption = Literal["losses", "decisions", "weights"]
 KEEP_OPTIONS = ("losses", "decisions", "weights")
 """Values that the argument ``keep`` of ``play`` may contain."""
 SAMPLE_ROWS = 100
-"""Rows tested for underflow before all others are; nearly always they show that there is none."""
+"""Number of rows tested for underflow first; nearly always they show that there is none."""
 MIN_SMOOTHNESS = 1e-290
 """Smoothness below which a row's squared norm may have underflowed (normal doubles: 2e-308)."""
 MAX_KEPT_NUMBERS = 1 << 24
@@ -30,7 +30,7 @@ MAX_KEPT_NUMBERS = 1 << 24
 class RecordsExtremes(Protocol):
     """A learner that records the extremes of the losses that the engine plays for it."""
 
-    def watch(
+    def add_extremes(
         self, rounds: int, max_gradient_norm: float, max_smoothness: float, min_loss: float, /
     ) -> None:
         """Record the number of rounds played and the extremes of their losses."""
@@ -154,7 +154,7 @@ def _play_compiled(
         stream if max_rounds is None or max_rounds >= len(stream) else stream[:max_rounds]
     )
     if "weights" in keep:
-        _weights(learner)  # raises an error in words if the learner has none
+        _weights(learner)  # raises a ValueError if the learner has none
     # The sample is a cheap test; only if it fails are all rows examined.
     if (
         _squares_underflow(played_stream[:SAMPLE_ROWS])
@@ -181,7 +181,9 @@ def _play_compiled(
         # L = max |φ''| |a|^2; max |φ''| is infinite for losses that are not smooth (pinball).
         curvature = played_stream.family.curvature
         smoothness = curvature * max_squared_row_norm if math.isfinite(curvature) else curvature
-        learner.watch(len(played_stream), max_gradient_norm, smoothness, float(result.losses.min()))
+        learner.add_extremes(
+            len(played_stream), max_gradient_norm, smoothness, float(result.losses.min())
+        )
     return Ledger(
         rounds=len(played_stream),
         total_loss=float(result.losses.sum()),
@@ -241,7 +243,7 @@ def _play_python(
 
 
 def _weights(learner: Any) -> Vector:
-    """The learner's weights of its experts; an error in words if it has none."""
+    """The learner's weights of its experts; a ValueError if it has none."""
     try:
         weights: Vector = learner.weights
     except AttributeError:

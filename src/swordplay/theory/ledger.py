@@ -89,9 +89,9 @@ class RegretCurve(NamedTuple):
     path_lengths: Vector
     """P, ascending."""
     regrets: Vector
-    """Total loss less the loss of the best sequence found within each path length."""
+    """Total loss minus the loss of the best sequence found within each path length."""
     gaps: Vector
-    """Upper bounds on regret against the exact best sequence, less ``regrets``."""
+    """How far the regret against the exact best sequence can exceed ``regrets``."""
     certificate: Vector
     """The learner's certificate: no regret against any sequence of that path length is larger."""
     bound: Vector | None
@@ -150,7 +150,7 @@ class Ledger:
         return self._stream
 
     def regret(self, comparators: Any, *, anywhere: bool = False) -> float:
-        """Total loss less the loss of the comparators.
+        """Total loss minus the loss of the comparators.
 
         Parameters
         ----------
@@ -174,9 +174,10 @@ class Ledger:
         .. math:: \sum_t f_t(x_t) - f_t(u_t) = \sum_t \langle g_t, x_t - x_{t,k} \rangle
             + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
 
-        The first sum is the meta-regret, which :func:`swordplay.bounds.meta_var`, ``meta_small``
-        and ``meta_best`` bound: Hedge observes linear losses. By convexity it is at least
-        :math:`\sum_t f_t(x_t) - f_t(x_{t,k})`, the regret of the decisions to expert k.
+        The first sum is the meta-regret. It is linear because Hedge observes linear losses;
+        :func:`swordplay.bounds.meta_var`, ``meta_small`` and ``meta_best`` bound it. By convexity
+        it is at least :math:`\sum_t f_t(x_t) - f_t(x_{t,k})`, the regret of the decisions to
+        expert k.
 
         Parameters
         ----------
@@ -198,8 +199,8 @@ class Ledger:
         if learner.rounds != self.rounds:
             raise ValueError(
                 f"learner has observed {learner.rounds} round(s), but the ledger records "
-                f"{self.rounds}: the learner's certificate is of another run. Give the learner "
-                "that played this one, new at its start and unused since."
+                f"{self.rounds}. These numbers belong to different runs. Give the learner that "
+                "played this game: new before it, and not used since."
             )
 
     def _require_feasible(self, comparators: Any) -> None:
@@ -221,8 +222,8 @@ class Ledger:
             distance = float(np.linalg.norm(points[t] - self.domain.project(points[t])))
             raise ValueError(
                 f"comparators must lie in the domain {self.domain!r}, but {count} of "
-                f"{len(points)} do not, first number {t} by {distance:.3g}: no bound holds for "
-                "them. Project them with domain.project, or give anywhere=True."
+                f"{len(points)} do not; the first is comparators[{t}], {distance:.3g} outside. No "
+                "bound holds for them. Project them with domain.project, or give anywhere=True."
             )
 
     def regret_curve(
@@ -246,8 +247,11 @@ class Ledger:
             A theorem as a function of path length and comparator loss, for example ``lambda P, F:
             bounds.ader(path_length=P, ...)``.
         path_lengths
-            Path lengths of the curve; by default those at which the frontier is computed.
-        points, tolerance, seconds, progress
+            Path lengths of the curve; by default those at which the frontier, the least loss as a
+            function of the path length, is computed.
+        points
+            Largest number of computed points of the frontier.
+        tolerance, seconds, progress
             As in :func:`swordplay.hindsight.frontier`.
 
         Examples
@@ -311,8 +315,11 @@ def regret_curve(
     bound
         A theorem as a function of path length and comparator loss; see :mod:`swordplay.bounds`.
     path_lengths
-        Path lengths of the curve; by default those at which the frontier is computed.
-    points, tolerance, seconds, progress
+        Path lengths of the curve; by default those at which the frontier, the least loss as a
+        function of the path length, is computed.
+    points
+        Largest number of computed points of the frontier.
+    tolerance, seconds, progress
         As in :func:`swordplay.hindsight.frontier`.
     """
     # Imported here, so that playing a game does not import the solver of hindsight.

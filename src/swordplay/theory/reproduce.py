@@ -65,11 +65,14 @@ OPTIMISM_RATE = 2.0
 The paper claims that the loss of the optimism is exp-concave at this rate: true for G <= 1/4.
 """
 MAX_RUNS = 6
-"""Most runs of a game until the rate is the paper's rate for the run; 2 to 5 are usual."""
+"""A run is repeated, at most this often, until its rate agrees with the paper's formula for it.
+
+2 to 5 runs are usual.
+"""
 RATE_TOLERANCE = 0.01
 """Relative difference up to which two rates count as equal; regrets then differ as little."""
 ROUNDS_PER_REPORT = 100
-"""Rounds between two reports of progress: the display moves, and the cost is not measurable."""
+"""Rounds between two reports: often enough to see it move, too rarely to cost measurable time."""
 
 Tuning = Literal["paper", "self-confident", "none", "baseline"]
 """How a learner is tuned.
@@ -157,9 +160,11 @@ def reproduce(
     planned_rounds = sum(
         len(stream) * entry.max_runs for _, T, stream in games for entry in _entries(T)
     )
-    meter = Meter(progress, planned_rounds)
+    counter = ProgressCounter(progress, planned_rounds)
     return [
-        row for name, T, stream in games for row in _rows(name, T, Game.of_stream(stream), meter)
+        row
+        for name, T, stream in games
+        for row in _rows(name, T, StreamQuantities.of_stream(stream), counter)
     ]
 
 
@@ -195,8 +200,8 @@ def paper_tuned(name: SwordName, stream: PlantedStream) -> PaperSword:
         raise ValueError(
             f"name must be one of {list(PAPER_SWORDS)}, got {arguments.short_repr(name)}."
         )
-    tuning = PaperTuning(name, Game.of_stream(stream))
-    *_, rate = _play_at_fixed_point(tuning, Meter())
+    tuning = PaperTuning(name, StreamQuantities.of_stream(stream))
+    *_, rate = _play_at_fixed_point(tuning, ProgressCounter())
     return tuning.learner(rate)
 
 
@@ -208,7 +213,7 @@ class TuningConstants(TypedDict):
     smoothness: float
 
 
-class Game(NamedTuple):
+class StreamQuantities(NamedTuple):
     """A stream with the constants and quantities that the theorems depend on."""
 
     stream: PlantedStream
@@ -218,8 +223,8 @@ class Game(NamedTuple):
     """G."""
     smoothness: float
     """L."""
-    horizon: int
-    """T."""
+    rounds: int
+    """T, the length of the stream."""
     path_length: float
     """P_T of the stream's comparators."""
     variation: float
@@ -228,14 +233,14 @@ class Game(NamedTuple):
     """F_T of the stream's comparators."""
 
     @staticmethod
-    def of_stream(stream: PlantedStream) -> Game:
-        """The game of a stream, with D, G, L, T, P_T, V_T and F_T."""
-        return Game(
+    def of_stream(stream: PlantedStream) -> StreamQuantities:
+        """The quantities of a stream: D, G, L, T, P_T, V_T and F_T."""
+        return StreamQuantities(
             stream=stream,
             diameter=stream.domain.diameter,
             gradient_bound=stream.gradient_bound(stream.domain),
             smoothness=stream.smoothness,
-            horizon=len(stream),
+            rounds=len(stream),
             path_length=path_length(stream.comparators),
             variation=float(gradient_variation(stream, stream.domain)),
             comparator_loss=comparator_loss(stream, stream.comparators),
@@ -245,32 +250,34 @@ class Game(NamedTuple):
     def tuning_constants(self) -> TuningConstants:
         """T, G and L as keyword arguments of a tuned learner."""
         return {
-            "horizon": self.horizon,
+            "horizon": self.rounds,
             "gradient_bound": self.gradient_bound,
             "smoothness": self.smoothness,
         }
 
 
-def evaluate(bound: Callable[..., float], game: Game, **extra_arguments: Any) -> float:
-    """Evaluate a bound, or a rate of the paper, in a game.
+def evaluate(
+    bound: Callable[..., float], quantities: StreamQuantities, **extra_arguments: Any
+) -> float:
+    """Evaluate a bound, or a rate of the paper, for a stream.
 
     Parameters
     ----------
     bound
         A function of keyword arguments.
-    game
-        Its fields are passed as the arguments of the same names.
+    quantities
+        The stream. Its quantities are passed as the arguments of the same names, T as ``horizon``.
     extra_arguments
         Further arguments, passed if the function has a parameter of that name.
     """
-    available_arguments = game._asdict() | extra_arguments
+    available_arguments = quantities._asdict() | {"horizon": quantities.rounds} | extra_arguments
     parameters = inspect.signature(bound).parameters
     return bound(
         **{name: value for name, value in available_arguments.items() if name in parameters}
     )
 
 
-class Meter:
+class ProgressCounter:
     """Counts the rounds of many runs and reports the progress now and then.
 
     Parameters
@@ -320,12 +327,12 @@ PAPER_SWORDS: dict[str, tuple[type[PaperSword], Callable[..., float]]] = {
 class PaperTuning:
     """One of the paper's learners with the paper's pools and rate, for one game."""
 
-    def __init__(self, name: str, game: Game) -> None:
-        self.game = game
+    def __init__(self, name: str, quantities: StreamQuantities) -> None:
+        self.quantities = quantities
         self._learner_class, self._rate_formula = PAPER_SWORDS[name]
-        constants = game.tuning_constants
-        variation_pool = pools.variation(diameter=game.diameter, **constants)
-        small_loss_pool = pools.small_loss(diameter=game.diameter, **constants)
+        constants = quantities.tuning_constants
+        variation_pool = pools.variation(diameter=quantities.diameter, **constants)
+        small_loss_pool = pools.small_loss(diameter=quantities.diameter, **constants)
         self._options: dict[str, Any]
         if name == "SwordVar":
             self._options, self._expert_count = {"pool": variation_pool}, len(variation_pool)
@@ -339,40 +346,42 @@ class PaperTuning:
             }
             self._expert_count = len(variation_pool) + len(small_loss_pool)
 
-    def rate(self, gradient_sum: float) -> float:
-        """The paper's rate for a run whose squared gradients sum to ``gradient_sum``, Fbar_T."""
+    def rate(self, squared_gradients: float) -> float:
+        """The paper's rate for a run with this sum of squared gradients, Fbar_T."""
         return evaluate(
             self._rate_formula,
-            self.game,
+            self.quantities,
             experts=self._expert_count,
-            squared_gradients=gradient_sum,
+            squared_gradients=squared_gradients,
         )
 
     def learner(self, rate: float) -> PaperSword:
         """A new learner with the paper's pools and this fixed rate."""
         options = {
-            **self.game.tuning_constants,
+            **self.quantities.tuning_constants,
             **self._options,
             "learning_rate": rates.Fixed(rate),
         }
-        return self._learner_class(self.game.stream.domain, **options)
+        return self._learner_class(self.quantities.stream.domain, **options)
 
 
-def _play_at_fixed_point(tuning: PaperTuning, meter: Meter) -> tuple[PaperSword, Ledger, float]:
+def _play_at_fixed_point(
+    tuning: PaperTuning, counter: ProgressCounter
+) -> tuple[PaperSword, Ledger, float]:
     """Repeat a run until its rate is the paper's rate for its own squared gradients.
 
     Returns the learner and ledger of the last run, and its rate.
     """
-    stream, rounds = tuning.game.stream, tuning.game.horizon
-    next_rate = tuning.rate(tuning.game.gradient_bound**2 * rounds)  # G^2 T bounds Fbar_T
+    stream, rounds = tuning.quantities.stream, tuning.quantities.rounds
+    next_rate = tuning.rate(tuning.quantities.gradient_bound**2 * rounds)  # G^2 T bounds Fbar_T
     for runs_left in reversed(range(MAX_RUNS)):  # noqa: B007
         rate = next_rate
         learner = tuning.learner(rate)
-        ledger = play(learner, stream, keep={"decisions"}, progress=meter.progress_of_run(rounds))
+        ledger = play(learner, stream, keep={"decisions"}, progress=counter.progress_of_run(rounds))
         next_rate = tuning.rate(squared_gradients(stream, ledger.decisions))
         if math.isclose(next_rate, rate, rel_tol=RATE_TOLERANCE):
             break
-    meter.cancel(runs_left * rounds)
+    counter.cancel(runs_left * rounds)
     return learner, ledger, rate
 
 
@@ -385,9 +394,9 @@ class Entry(NamedTuple):
     learner: str
     """Name of the learner's class."""
     tuning: Tuning
-    play: Callable[[Game, Meter], tuple[Participant, Ledger]]
+    play: Callable[[StreamQuantities, ProgressCounter], tuple[Participant, Ledger]]
     """Plays a game; returns the learner and the ledger."""
-    bound: Callable[[Game, int], float] | None
+    bound: Callable[[StreamQuantities, int], float] | None
     """Bound of the theorem in a game with N experts; None if there is no theorem."""
     max_runs: int = 1
     """Largest number of runs of one game."""
@@ -400,26 +409,32 @@ class Entry(NamedTuple):
 def _paper_entry(name: SwordName, bound: Callable[..., float]) -> Entry:
     """An entry with the paper's pools and rate."""
 
-    def play_paper(game: Game, meter: Meter) -> tuple[Participant, Ledger]:
-        learner, ledger, _ = _play_at_fixed_point(PaperTuning(name, game), meter)
+    def play_paper(
+        quantities: StreamQuantities, counter: ProgressCounter
+    ) -> tuple[Participant, Ledger]:
+        learner, ledger, _ = _play_at_fixed_point(PaperTuning(name, quantities), counter)
         return learner, ledger
 
-    return Entry(name, "paper", play_paper, _bound_of(bound, tuning="paper"), max_runs=MAX_RUNS)
+    return Entry(
+        name, "paper", play_paper, _as_function_of_stream(bound, tuning="paper"), max_runs=MAX_RUNS
+    )
 
 
 def _entry(
-    make_learner: Callable[[Game], Participant],
+    make_learner: Callable[[StreamQuantities], Participant],
     learner_class: type[Participant],
     tuning: Tuning,
-    bound: Callable[[Game, int], float] | None,
+    bound: Callable[[StreamQuantities, int], float] | None,
     **options: Any,
 ) -> Entry:
     """An entry that plays each game once; ``options`` are further fields of :class:`Entry`."""
 
-    def play_once(game: Game, meter: Meter) -> tuple[Participant, Ledger]:
-        learner = make_learner(game)
+    def play_once(
+        quantities: StreamQuantities, counter: ProgressCounter
+    ) -> tuple[Participant, Ledger]:
+        learner = make_learner(quantities)
         return learner, play(
-            learner, game.stream, keep=(), progress=meter.progress_of_run(game.horizon)
+            learner, quantities.stream, keep=(), progress=counter.progress_of_run(quantities.rounds)
         )
 
     return Entry(learner_class.__name__, tuning, play_once, bound, **options)
@@ -431,10 +446,10 @@ def _tuned_entry(
 ) -> Entry:
     """An entry with the default pools and rates, given T, G and L."""
     return _entry(
-        lambda game: learner_class(game.stream.domain, **game.tuning_constants),
+        lambda quantities: learner_class(quantities.stream.domain, **quantities.tuning_constants),
         learner_class,
         "self-confident",
-        _bound_of(bound),
+        _as_function_of_stream(bound),
     )
 
 
@@ -447,15 +462,17 @@ def _strongly_adaptive_entry(
     are constant in each half, so the bounds of the two halves are added.
     """
 
-    def bound_of_halves(game: Game, experts: int) -> float:
-        T, half = game.horizon, (game.horizon + 1) // 2
+    def bound_of_halves(quantities: StreamQuantities, experts: int) -> float:
+        T, half = quantities.rounds, (quantities.rounds + 1) // 2
         return sum(
-            evaluate(bound, game, first=first, last=last)
+            evaluate(bound, quantities, first=first, last=last)
             for first, last in ((1, half), (half + 1, T))
         )
 
     return _entry(
-        lambda game: learner_class(game.stream.domain, gradient_bound=game.gradient_bound),
+        lambda quantities: learner_class(
+            quantities.stream.domain, gradient_bound=quantities.gradient_bound
+        ),
         learner_class,
         "baseline",
         bound_of_halves,
@@ -464,35 +481,38 @@ def _strongly_adaptive_entry(
     )
 
 
-def _bound_of(
+def _as_function_of_stream(
     bound: Callable[..., float],
-    step_size: Callable[[Game], float] | None = None,
+    step_size: Callable[[StreamQuantities], float] | None = None,
     **extra_arguments: Any,
-) -> Callable[[Game, int], float]:
-    """The bound as a function of a game and a number of experts."""
+) -> Callable[[StreamQuantities, int], float]:
+    """The bound as a function of a stream's quantities and a number of experts.
 
-    def bound_in_game(game: Game, experts: int) -> float:
+    Warnings about the paper's claim are not shown.
+    """
+
+    def bound_for_stream(quantities: StreamQuantities, experts: int) -> float:
         options = (
             extra_arguments
             if step_size is None
-            else extra_arguments | {"step_size": step_size(game)}
+            else extra_arguments | {"step_size": step_size(quantities)}
         )
         with warnings.catch_warnings():
             # Row.assumes_optimism_claim marks such bounds in the table.
             warnings.filterwarnings("ignore", message=".*learned optimism")
-            return evaluate(bound, game, experts=experts, **options)
+            return evaluate(bound, quantities, experts=experts, **options)
 
-    return bound_in_game
+    return bound_for_stream
 
 
-def _oegd_step(game: Game) -> float:
+def _oegd_step_size(quantities: StreamQuantities) -> float:
     """1/(4L), the longest step of the paper's theorem on OEGD."""
-    return 1 / (4 * game.smoothness)
+    return 1 / (4 * quantities.smoothness)
 
 
-def _ogd_step(game: Game) -> float:
+def _ogd_step_size(quantities: StreamQuantities) -> float:
     """D/(G sqrt T), the textbook step of OGD (Zinkevich 2003)."""
-    return game.diameter / (game.gradient_bound * math.sqrt(game.horizon))
+    return quantities.diameter / (quantities.gradient_bound * math.sqrt(quantities.rounds))
 
 
 ENTRIES: tuple[Entry, ...] = (
@@ -503,29 +523,31 @@ ENTRIES: tuple[Entry, ...] = (
     _tuned_entry(SwordSmall, bounds.sword_small),
     _tuned_entry(SwordBest, bounds.sword_best),
     _tuned_entry(SwordPlusPlus, bounds.sword_plus_plus),
-    _entry(lambda game: Sword(game.stream.domain), Sword, "none", None),
+    _entry(lambda quantities: Sword(quantities.stream.domain), Sword, "none", None),
     _entry(
-        lambda game: Ader(
-            game.stream.domain, horizon=game.horizon, gradient_bound=game.gradient_bound
+        lambda quantities: Ader(
+            quantities.stream.domain,
+            horizon=quantities.rounds,
+            gradient_bound=quantities.gradient_bound,
         ),
         Ader,
         "baseline",
-        _bound_of(bounds.ader),
+        _as_function_of_stream(bounds.ader),
     ),
     _strongly_adaptive_entry(SAOL, bounds.saol),
     _strongly_adaptive_entry(CBCE, bounds.cbce),
     _strongly_adaptive_entry(SACS, bounds.sacs),
     _entry(
-        lambda game: OEGD(game.stream.domain, _oegd_step(game)),
+        lambda quantities: OEGD(quantities.stream.domain, _oegd_step_size(quantities)),
         OEGD,
         "baseline",
-        _bound_of(bounds.oegd, _oegd_step),
+        _as_function_of_stream(bounds.oegd, _oegd_step_size),
     ),
     _entry(
-        lambda game: OGD(game.stream.domain, _ogd_step(game)),
+        lambda quantities: OGD(quantities.stream.domain, _ogd_step_size(quantities)),
         OGD,
         "baseline",
-        _bound_of(bounds.ogd, _ogd_step),
+        _as_function_of_stream(bounds.ogd, _ogd_step_size),
     ),
 )
 """The learners of the experiment, in the order of the table."""
@@ -536,11 +558,13 @@ def _entries(horizon: int) -> list[Entry]:
     return [entry for entry in ENTRIES if entry.max_horizon is None or horizon <= entry.max_horizon]
 
 
-def _rows(instance: str, horizon: int, game: Game, meter: Meter) -> Iterator[Row]:
+def _rows(
+    instance: str, horizon: int, quantities: StreamQuantities, counter: ProgressCounter
+) -> Iterator[Row]:
     """The rows of all entries in one game."""
     for entry in _entries(horizon):
-        meter.label = f"{entry.learner}, {instance}, T = {horizon:,}"
-        learner, ledger = entry.play(game, meter)
+        counter.label = f"{entry.learner}, {instance}, T = {horizon:,}"
+        learner, ledger = entry.play(quantities, counter)
         experts = len(learner.step_sizes)
         yield Row(
             instance=instance,
@@ -549,7 +573,9 @@ def _rows(instance: str, horizon: int, game: Game, meter: Meter) -> Iterator[Row
             horizon=horizon,
             rounds=ledger.rounds,
             experts=experts,
-            regret=ledger.regret(game.stream.comparators),
-            bound=None if entry.bound is None else entry.bound(game, experts),
-            certificate=learner.certificate(game.path_length) if entry.has_certificate else None,
+            regret=ledger.regret(quantities.stream.comparators),
+            bound=None if entry.bound is None else entry.bound(quantities, experts),
+            certificate=learner.certificate(quantities.path_length)
+            if entry.has_certificate
+            else None,
         )

@@ -24,6 +24,8 @@ Measure = Callable[[Ledger, Any, Any], Mapping[str, Any]]
 """Computes further columns from a ledger, its learner and its stream."""
 Row = dict[str, Any]
 """One line of the table: values by the names of the columns."""
+DEFAULT_KEEP = None
+"""Value of ``keep`` with which ``play`` keeps losses and, if they are not too many, decisions."""
 
 
 class GameKey(NamedTuple):
@@ -66,7 +68,7 @@ def sweep(
         Whole numbers.
     measure
         Called with ledger, learner and stream after each game; returns further columns, numbers and
-        strings by name.
+        strings by name. The ledger holds what :func:`swordplay.play` keeps by default.
     engine
         As in :func:`swordplay.play`.
     jobs
@@ -157,7 +159,7 @@ def _play(
     try:
         stream = make_stream(seed=game.seed)
         learner = make_learner(stream)
-        ledger = play(learner, stream, engine, keep=() if measure is None else None)
+        ledger = play(learner, stream, engine, keep=() if measure is None else DEFAULT_KEEP)
         row: Row = {"learner": game.learner, "stream": game.stream, "seed": game.seed}
         row |= {"rounds": ledger.rounds, "total_loss": ledger.total_loss}
         if (comparators := getattr(stream, "comparators", None)) is not None:

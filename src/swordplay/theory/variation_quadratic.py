@@ -132,7 +132,7 @@ def _(domain: Ball, change: QuadraticChange) -> Suprema:
 
 @_gradient_suprema.register
 def _(domain: Simplex, change: QuadraticChange) -> Suprema:
-    # Convex in x, so largest at a vertex s e_j, where the gradient is column j of s M less b.
+    # Convex in x, so largest at a vertex s e_j, where the gradient is column j of s M minus b.
     gradients_at_vertices = domain.total * change.matrices - change.vectors[:, :, None]
     return Suprema(np.square(gradients_at_vertices).sum(axis=1).max(axis=1), is_exact=True)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from swordplay.core.state import (
-    ROW_COUNT,
+    ROW_COUNT_RANGE,
     Field,
     add_prefix,
     check,
@@ -432,7 +432,7 @@ class BulkTracker:
         ranges = {
             "last": Field(-LARGEST, LARGEST),
             "totals": TOTAL,
-            "counts": ROW_COUNT,
+            "counts": ROW_COUNT_RANGE,
             "sums": SUM,
             "figures": SUM,
             "apart": Field(0.0, 1.0, whole=True),
@@ -446,7 +446,7 @@ class BulkTracker:
         if (np.abs(self.totals.rows) > LARGEST * self.counts.rows * (1.0 + SLACK)).any():
             raise damaged("the totals of the keys are more than their rows can have")
         for name in COUNTS:
-            check_number(name, saved[name], ROW_COUNT)
+            check_number(name, saved[name], ROW_COUNT_RANGE)
             setattr(self, name, int(saved[name]))
         self.late = [str(name) for name in json.loads(bulk["late"])]
         encoder = strip_prefix("encoder", saved)

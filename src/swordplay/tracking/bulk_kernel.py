@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compile import inline_exact, kernel
+from swordplay.compile import inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 
 
-@inline_exact
+@inline_ordered
 def follow(
     numbers: Any,
     predictions: Vector,
@@ -83,7 +83,7 @@ def sort_by_key(numbers: Any, starts: Any, places: Any) -> None:
         places[starts[numbers[t]]] = t
 
 
-@inline_exact
+@inline_ordered
 def add_figures(numbers: Any, targets: Vector, found: Matrix, figures: Matrix) -> None:
     """Add figures row by row, so that sums do not depend on where a batch ends."""
     for t in range(len(numbers)):

@@ -16,7 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.state import ROW_COUNT, Field, OneOf, check, damaged, fits_json
+from swordplay.core.state import ROW_COUNT_RANGE, Field, OneOf, check, damaged, fits_json
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.coefficients import Now, Paths
 from swordplay.tracking.contestants import BEST_STEP, Played
@@ -327,7 +327,7 @@ class Recorder:
         ValueError
             Names what is wrong.
         """
-        check("recorder.width", self.width, Field(FIRST_WIDTH, ROW_COUNT.high, whole=True))
+        check("recorder.width", self.width, Field(FIRST_WIDTH, ROW_COUNT_RANGE.high, whole=True))
         if self.width % FIRST_WIDTH or (self.width // FIRST_WIDTH).bit_count() != 1:
             raise damaged(f"recorder.width is {self.width}")
         check("recorder.closed", self.closed, Field(0, room_for(self.width) - 1, whole=True))

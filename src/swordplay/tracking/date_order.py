@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import ROW_COUNT, check_number, damaged, number, read_json
+from swordplay.core.state import ROW_COUNT_RANGE, check_number, damaged, number, read_json
 from swordplay.core.types import State
 from swordplay.tables.categories import codes_of
 from swordplay.tables.column_plans import ALL_DIFFERENT, ColumnPlan
@@ -159,7 +159,7 @@ class DateOrder:
             If the state is damaged.
         """
         for name in ("ups", "downs"):
-            check_number(f"order.{name}", saved[name], ROW_COUNT)
+            check_number(f"order.{name}", saved[name], ROW_COUNT_RANGE)
         check_number("order.last", saved["last"], DATE)
         self.found, self.clock = from_json(saved["found"]), str(saved["clock"])
         self.ups, self.downs, self.last = saved["ups"], saved["downs"], float(saved["last"])

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 from swordplay.core import checkpoint
 from swordplay.core.checkpoint import MAGIC
 from swordplay.core.state import (
-    ROUND_COUNT,
-    ROW_COUNT,
+    ROUND_COUNT_RANGE,
+    ROW_COUNT_RANGE,
     OneOf,
     add_prefix,
     check_json,
@@ -258,7 +258,7 @@ def _restored(state: Mapping[str, Any], job: Job) -> RunState:
     check_position(position)
     trackers.check_layout(position.layout, tracker)
     for name in ("done", "bad"):
-        check_number(name, state[name], ROW_COUNT)
+        check_number(name, state[name], ROW_COUNT_RANGE)
     check_number("seconds", state["seconds"], SUM)
     positions = [OutputPosition(**one) if one else None for one in outputs]
     for one in positions:
@@ -289,7 +289,7 @@ def check_position(position: Position | OutputPosition) -> None:
     ValueError
         Names the field.
     """
-    shapes = {str: str, int: ROUND_COUNT, bool: bool}
+    shapes = {str: str, int: ROUND_COUNT_RANGE, bool: bool}
     for name, kind in get_type_hints(type(position)).items():
         check_json(f"position.{name}", getattr(position, name), shapes[kind])
     check_json("position.format", position.format, OneOf(FORMATS))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import ROW_COUNT, add_prefix, check_number, damaged, strip_prefix
+from swordplay.core.state import ROW_COUNT_RANGE, add_prefix, check_number, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.tables import Refusal
 from swordplay.tables.categories import codes_of
@@ -332,7 +332,7 @@ class KeyedTracker:
         check_classes(classes, saved["kind"])
         keyed._learn_classes(pa.array(classes))
         for name in COUNTS:
-            check_number(name, saved[name], ROW_COUNT)
+            check_number(name, saved[name], ROW_COUNT_RANGE)
             setattr(keyed, name, int(saved[name]))
         return keyed
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from swordplay.core.arguments import short_repr
-from swordplay.core.state import DAMAGED, ROW_COUNT, Field, check_json, read_json
+from swordplay.core.state import DAMAGED, ROW_COUNT_RANGE, Field, check_json, read_json
 from swordplay.core.types import State
 
 SCALARS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
@@ -86,7 +86,7 @@ def _values(packed: Any, kind: str, about: Mapping[str, Any], count: int) -> lis
         raise ValueError(f"values of the kind {kind} are {short_repr(packed)}. {DAMAGED}")
     if "shapes" not in about:
         return list(packed.tolist())
-    check_json("shapes", about["shapes"], [[ROW_COUNT]])
+    check_json("shapes", about["shapes"], [[ROW_COUNT_RANGE]])
     shapes = about["shapes"] * count if len(about["shapes"]) == 1 else about["shapes"]
     sizes = [math.prod(shape) for shape in shapes]
     if sum(sizes) != packed.size:

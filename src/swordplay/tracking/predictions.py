@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.state import ROW_COUNT, Field, check
+from swordplay.core.state import ROW_COUNT_RANGE, Field, check
 from swordplay.core.types import State, Vector
 from swordplay.tables.lean import values_of
 from swordplay.tracking.contestants import Contestants, Played
@@ -198,7 +198,7 @@ class Predictions:
         ValueError
             Names the number that is wrong.
         """
-        check("predictions.scored", self.scored, ROW_COUNT)
+        check("predictions.scored", self.scored, ROW_COUNT_RANGE)
         check("predictions.total", self.total, Field(0.0, self.scored) if of_classes else SUM)
 
 

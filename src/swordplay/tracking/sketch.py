@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.core.state import DAMAGED, ROW_COUNT, Field, check
+from swordplay.core.state import DAMAGED, ROW_COUNT_RANGE, Field, check
 from swordplay.core.types import State, Vector
 
 PARTS = 16
@@ -98,7 +98,7 @@ class Sketch:
         both = np.zeros(2 * (COUNT + 1), dtype=np.int64)
         places, counts = np.asarray(saved["places"]), np.asarray(saved["counts"])
         check("errors.places", places, Field(0, len(both) - 1, whole=True))
-        check("errors.counts", counts, ROW_COUNT)
+        check("errors.counts", counts, ROW_COUNT_RANGE)
         if places.ndim != 1 or places.shape != counts.shape:
             raise ValueError(
                 f"errors.places and errors.counts have shapes {places.shape} and {counts.shape}. "

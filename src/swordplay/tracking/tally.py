@@ -10,7 +10,15 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from swordplay.core.state import DAMAGED, ROW_COUNT, Field, add_prefix, check, damaged, strip_prefix
+from swordplay.core.state import (
+    DAMAGED,
+    ROW_COUNT_RANGE,
+    Field,
+    add_prefix,
+    check,
+    damaged,
+    strip_prefix,
+)
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.tracking.sketch import Sketch
 
@@ -39,7 +47,7 @@ class Learned(NamedTuple):
 
 VALUE = Field(-1e200, 1e200)
 LAST = {
-    "numbers": ROW_COUNT,
+    "numbers": ROW_COUNT_RANGE,
     "predictions": VALUE,
     "targets": VALUE,
     "probabilities": Field(0.0, 1.0 + 1e-6),
@@ -143,11 +151,11 @@ class Tally:
                 raise ValueError(
                     f"tally.sureness.{name} has shape {np.shape(sureness[name])}. {DAMAGED}"
                 )
-            check(f"tally.sureness.{name}", sureness[name], ROW_COUNT._replace(whole=False))
+            check(f"tally.sureness.{name}", sureness[name], ROW_COUNT_RANGE._replace(whole=False))
         shape = np.shape(saved["confusion"])
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"tally.confusion has shape {shape}. {DAMAGED}")
-        check("tally.confusion", saved["confusion"], ROW_COUNT)
+        check("tally.confusion", saved["confusion"], ROW_COUNT_RANGE)
         self.last = Learned(
             np.array(last["numbers"], np.int64),
             *(np.array(last[k], np.float64) for k in Learned._fields[1:]),

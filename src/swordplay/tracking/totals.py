@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from swordplay.core.state import ROW_COUNT, array, check
+from swordplay.core.state import ROW_COUNT_RANGE, array, check
 from swordplay.core.types import State, Vector
 from swordplay.tracking.contestants import BEST_STEP, Played
 from swordplay.tracking.ranges import SUM
@@ -92,7 +92,7 @@ class Totals:
         ValueError
             Names what is wrong.
         """
-        check("recorder.rows", self.rows, ROW_COUNT)
+        check("recorder.rows", self.rows, ROW_COUNT_RANGE)
         for name, sums, count in (
             ("errors", self.errors, len(self.names)),
             ("rungs", self.open_rungs, COUNT),

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from swordplay.core.state import ROW_COUNT, Field, add_prefix, check, damaged, strip_prefix
+from swordplay.core.state import ROW_COUNT_RANGE, Field, add_prefix, check, damaged, strip_prefix
 from swordplay.core.types import State
 from swordplay.estimators.linear_model import HeadSnapshot
 from swordplay.estimators.model_report import looks_back
@@ -358,7 +358,7 @@ class Tracker:
         """
         settings, of_classes = self.settings, self.recognised.of_classes
         for name in COUNTS:
-            check(name, getattr(self, name), ROW_COUNT)
+            check(name, getattr(self, name), ROW_COUNT_RANGE)
         self.predictions.check(of_classes)
         codes = Field(0.0, MOST_CLASSES - 1.0, whole=True, nan=True)
         lags = (codes if of_classes else VALUE)._replace(shape=(settings.columns_of_lags,))

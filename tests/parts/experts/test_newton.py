@@ -104,7 +104,7 @@ def share_used(seed):
         gradients.append(loss.gradient(state.points))
         state, _ = experts.step(state, loss.gradient)
         assert np.linalg.norm(state.points, axis=1).max() < 49.9
-        curvatures.append(experts.curvatures(state))
+        curvatures.append(experts.regularised_curvatures(state))
         ridges.append(experts.ridges(state))
     used, path = [], sp.path_length(comparators)
     for k, gamma in enumerate(gammas):

@@ -35,9 +35,10 @@ def test_each_row_is_the_plain_algorithm(kind, twin, game):
 
 
 def test_oegd_saves_the_rule_of_the_second_step_if_it_is_another():
-    domain, steps, coming = sp.Ball(2), Constant(POOL), Constant([0.02, 0.2, 1.0])
+    domain, steps, following = sp.Ball(2), Constant(POOL), Constant([0.02, 0.2, 1.0])
     assert OEGDExperts(domain, steps).settings() == {"steps": steps}
-    assert OEGDExperts(domain, steps, coming).settings() == {"steps": steps, "coming": coming}
+    rules = {"steps": steps, "next_steps": following}
+    assert OEGDExperts(domain, steps, following).settings() == rules
 
 
 @both_kinds

@@ -42,8 +42,8 @@ def test_the_extremes_are_those_of_the_rounds(engine):
         np.linalg.norm(f.gradient(x)) for f, x in zip(STREAM, ledger.decisions, strict=True)
     ]
     seen = learner.assumptions.seen
-    assert seen.gradient == pytest.approx(max(gradients), rel=ROUNDING)
-    assert seen == LossExtremes(3, seen.gradient, 25.0, ledger.losses.min())
+    assert seen.gradient_norm == pytest.approx(max(gradients), rel=ROUNDING)
+    assert seen == LossExtremes(3, seen.gradient_norm, 25.0, ledger.losses.min())
 
 
 TOLD = {"horizon": 20, "gradient_bound": 30.0, "smoothness": 25.0}
@@ -85,7 +85,7 @@ def test_a_gradient_that_is_replayed_counts(engine):
     stream = sp.LinearStream([[1.0], [0.1], [0.1]], [1.0, -0.3, 0.0])
     learner = sp.OEGD(sp.Ball(1, 10.0), 3.0)
     sp.play(learner, stream, engine=engine)
-    assert learner.assumptions.seen.gradient == pytest.approx(2.0, rel=ROUNDING)
+    assert learner.assumptions.seen.gradient_norm == pytest.approx(2.0, rel=ROUNDING)
 
 
 @pytest.mark.parametrize("engine", ["auto", *ENGINES])
@@ -97,7 +97,7 @@ def test_an_expert_that_meets_a_longer_gradient_breaks_the_bound(engine):
     learner = sp.SwordBest(sp.Ball(1), horizon=50, gradient_bound=1.5, smoothness=1.0)
     ledger = sp.play(learner, stream, engine=engine)
     assert max(abs(x[0] - f.target) for x, f in zip(ledger.decisions, stream, strict=True)) < 1.5
-    assert learner.assumptions.seen.gradient == pytest.approx(1.75, abs=0.01)
+    assert learner.assumptions.seen.gradient_norm == pytest.approx(1.75, abs=0.01)
     assert learner.assumptions.broken
 
 
@@ -187,7 +187,7 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
     for broken in (
         {"seen.rounds": -1},
         {"seen.rounds": 0.5},
-        {"seen.gradient": -1.0},
+        {"seen.gradient_norm": -1.0},
         {"seen.smoothness": math.nan},
     ):
         with pytest.raises(ValueError, match=next(iter(broken))):
@@ -196,7 +196,7 @@ def test_files_keep_what_was_seen_and_damaged_ones_are_refused(tmp_path):
         split_extremes({"seen.rounds": 3})
     many = {
         "seen.rounds": 3,
-        "seen.gradient": 1.0,
+        "seen.gradient_norm": 1.0,
         "seen.smoothness": [1.0, 2.0],
         "seen.lowest": 0.0,
     }

@@ -55,7 +55,7 @@ def window(now, then, path_length, constant_steps, rounds=1):
         ENDS,
         constant_steps,
         since=then,
-        ancestors=np.arange(len(then.base)),
+        ancestors=np.arange(len(then.base_offsets)),
         rounds=rounds,
     )
 
@@ -153,9 +153,9 @@ def test_a_window_of_steps_that_change_and_the_vector_of_their_sums():
 
 
 def test_a_copy_has_the_dual_sum_of_its_parent():
-    copied = headed().copied(np.array([0, 1, 1]))
+    copied = headed().of_experts(np.array([0, 1, 1]))
     np.testing.assert_array_equal(copied.dual_sum, np.asarray(headed().dual_sum)[[0, 1, 1]])
-    assert played().copied(np.array([0, 1, 1])).dual_sum is None
+    assert played().of_experts(np.array([0, 1, 1])).dual_sum is None
 
 
 @pytest.mark.parametrize(
@@ -175,12 +175,14 @@ def test_what_sword_keeps_is_the_sum_of_its_steps(domain):
     )
     S, longest = np.zeros((4, 3)), np.zeros(4)
     for loss in stream:
-        before = learner._base
+        before = learner._base_offsets
         learner.observe(loss)
         now, was = len(learner.weights), len(before)
         parents = learner._ancestors(was, now)
         S, longest = S[parents], longest[parents]
-        S = S + learner._state.certificate.inverse_step[:, None] * (learner._base - before[parents])
+        S = S + learner._state.certificate.inverse_step[:, None] * (
+            learner._base_offsets - before[parents]
+        )
         longest = np.maximum(longest, np.linalg.norm(S, axis=1))
     sp.play(compiled, stream, engine="compiled")
     for state in (learner.state(), compiled.state()):
@@ -300,7 +302,7 @@ def test_a_step_that_never_met_a_gradient_costs_nothing():
 
 
 def test_a_copy_has_the_past_of_its_parent():
-    copied = played().copied(np.array([0, 1, 1]))
+    copied = played().of_experts(np.array([0, 1, 1]))
     for sums, before in zip(copied[:-1], played()[:-1], strict=True):
         np.testing.assert_array_equal(sums, before[[0, 1, 1]])
 
@@ -428,7 +430,7 @@ class TestSplit:
     def test_another_run_is_refused(self):
         stream = world()
         ledger = sp.play(sp.Sword(stream.domain), stream)
-        with pytest.raises(ValueError, match="of another run"):
+        with pytest.raises(ValueError, match="belong to different runs"):
             ledger.split(sp.Sword(stream.domain), stream.comparators)
 
 
@@ -442,7 +444,10 @@ def test_the_engine_knows_how_far_the_base_points_are_from_the_centre():
         engine = sp.engine.compiled_twin(learner, "squared")
         engine.play(stream.features, stream.targets)
         np.testing.assert_allclose(
-            engine.base_lengths(), np.linalg.norm(learner._base, axis=1), rtol=1e-9, atol=1e-12
+            engine.base_lengths(),
+            np.linalg.norm(learner._base_offsets, axis=1),
+            rtol=1e-9,
+            atol=1e-12,
         )
         sums = CertificateState(**engine.certificate_sums())
         ball = DomainGeometry.of_ball(learner.domain.radius)

@@ -33,7 +33,7 @@ def kinds(learner):
 
 
 def first_rate(learner):
-    return learner.state()["hedge.rate.value"]
+    return learner.state()["meta.rate.value"]
 
 
 def stated(rate):

@@ -43,7 +43,7 @@ def test_constants():
     assert one_point_step(2.0, 3.0, 1.5, 1.0, 2, 10_000) == one.step
     assert sp.PBGD(BALL, horizon=1, gradient_bound=3.0).step == 0.5  # r/sqrt(1) would be all of r
     arrows = sp.Arrows(BALL, noise=0.5, horizon=100)
-    assert arrows.shrink == is_close(0.5 * math.sqrt(2 * math.log(100)))
+    assert arrows.coefficient_threshold == is_close(0.5 * math.sqrt(2 * math.log(100)))
     np.testing.assert_allclose(
         sp.Aligator(sp.Box([0.0, 0.0], [1.0, 4.0])).rate, [0.5, 1 / 32], rtol=ROUNDING
     )
@@ -320,7 +320,7 @@ DAMAGED = {
     "more rounds than rows": (lambda: sp.CBCE(BALL, gradient_bound=3.0), "rounds", 1000),
     "point outside": (lambda: sp.RestartedOGD(BALL, **GIVEN, every=9), "point", 2.0),
     "experts outside": (lambda: sp.MetaGrad(BALL, **GIVEN), "points", 2.0),
-    "weights of 3": (lambda: sp.MildOGD(BALL, **GIVEN), "hedge.weights", 1.0),
+    "weights of 3": (lambda: sp.MildOGD(BALL, **GIVEN), "meta.weights", 1.0),
 }
 
 

@@ -41,26 +41,26 @@ def refused(learner, damaged, message):
 def test_weights_must_sum_to_one():
     learner = taught(sp.SwordBest(BALL, **GIVEN))
     good = learner.state()
-    weights = good["hedge.weights"]
-    message = r"state\['hedge.weights'\] must be positive with a sum of 1"
+    weights = good["meta.weights"]
+    message = r"state\['meta.weights'\] must be positive with a sum of 1"
     for factor in (1 + 1e-8, 1 - 1e-8, 2.0):
-        refused(learner, {**good, "hedge.weights": weights * factor}, message)
+        refused(learner, {**good, "meta.weights": weights * factor}, message)
     learner.load_state(
-        {**good, "hedge.weights": weights * (1 + 1e-10)}
+        {**good, "meta.weights": weights * (1 + 1e-10)}
     )  # rounding of whoever wrote it
 
 
 def test_weights_must_be_positive():
     learner = taught(sp.SwordBest(BALL, **GIVEN))
     good = learner.state()
-    for change in (-good["hedge.weights"][0], -2 * good["hedge.weights"][0]):
-        weights = good["hedge.weights"].copy()
+    for change in (-good["meta.weights"][0], -2 * good["meta.weights"][0]):
+        weights = good["meta.weights"].copy()
         weights[0] += change
         weights[1] -= change  # the sum stays
         refused(
             learner,
-            {**good, "hedge.weights": weights},
-            r"state\['hedge.weights'\] must (be positive|hold numbers from 0 to 1)",
+            {**good, "meta.weights": weights},
+            r"state\['meta.weights'\] must (be positive|hold numbers from 0 to 1)",
         )
 
 
@@ -263,10 +263,10 @@ class Halving:
     def __init__(self, first):
         self.first = first
 
-    def start(self, constants, entropy):
+    def start(self, constants, prior_cost):
         return rates.RateState(0.0, 0.0, self.first)
 
-    def step(self, state, signal, constants, entropy):
+    def step(self, state, signal, constants, prior_cost):
         return state._replace(value=state.value / 2), False
 
 

@@ -40,7 +40,7 @@ def test_defaults():
     np.testing.assert_allclose(learner.weights, np.full(5, 0.2), rtol=ROUNDING)
     assert type(learner.parts.rate) is rates.SelfConfident
     assert learner.parts.rate.cap == pytest.approx(1 / (2 * 0.5 * 4), rel=ROUNDING)
-    assert learner.state()["hedge.rate.value"] == pytest.approx(
+    assert learner.state()["meta.rate.value"] == pytest.approx(
         math.sqrt(math.log(5) / 72), rel=ROUNDING
     )
     assert type(learner.parts.optimism) is metas.LastGradientOptimism
@@ -67,9 +67,9 @@ def test_states_must_fit():
     for change in (-1.0, 5.0):  # below 0, and above 2 L D^2 = 4
         with pytest.raises(
             ValueError,
-            match=r"state\['hedge.optimism'\] holds movement charges outside the possible range",
+            match=r"state\['meta.optimism'\] holds movement charges outside the possible range",
         ):
-            learner.load_state({**saved, "hedge.optimism": saved["hedge.optimism"] + change})
+            learner.load_state({**saved, "meta.optimism": saved["meta.optimism"] + change})
     made = {**GIVEN, "pool": learner.step_sizes, "learning_rate": rates.Fixed(1.0)}
     other = sp.SwordPlusPlus(sp.Ball(1), **{**made, "smoothness": 0.6})
     with pytest.raises(ValueError, match=r"smoothness was 0.5 and is 0.6 here"):

@@ -12,7 +12,7 @@ import naive
 from strategies import numbers, seeds
 from swordplay.core.types import GameConstants
 from swordplay.parts import metas, rates
-from swordplay.parts.metas.optimistic_hedge import entropy, exponential_weights, half_range
+from swordplay.parts.metas.optimistic_hedge import exponential_weights, half_range, prior_cost
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 
 CONSTANTS = GameConstants(diameter=1.0, gradient_bound=1.0)
@@ -46,7 +46,7 @@ def run(rate, losses, optimism, prior):
     for t, loss in enumerate(losses):
         weights.append(state.weights)
         epsilons.append(state.rate.value)
-        state = hedge.learn(state, loss, gradient_error=0.0)
+        state = hedge.learn(state, loss, squared_gradient_error=0.0)
         state = hedge.weigh(
             state, optimism[t + 1] if t + 1 < len(optimism) else np.zeros_like(loss)
         )
@@ -143,7 +143,7 @@ def test_an_infinite_rate_follows_the_leaders_by_prior():
 
 
 def test_the_entropy_is_that_of_the_least_likely_expert():
-    assert entropy(np.log([0.125, 0.625, 0.25])) == pytest.approx(math.log(8), rel=ROUNDING)
+    assert prior_cost(np.log([0.125, 0.625, 0.25])) == pytest.approx(math.log(8), rel=ROUNDING)
     state = metas.OptimisticHedge(rates.SelfConfident(offset=2.0), CONSTANTS).start(
         np.array([0.125, 0.625, 0.25])
     )

@@ -334,10 +334,10 @@ def test_a_damaged_state_is_refused(entry, value):
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()
     damaged = (
-        np.full_like(saved[f"hedge.{entry}"], value) if np.ndim(saved[f"hedge.{entry}"]) else value
+        np.full_like(saved[f"meta.{entry}"], value) if np.ndim(saved[f"meta.{entry}"]) else value
     )
     with pytest.raises(ValueError, match="state"):
-        learner.load_state({**saved, f"hedge.{entry}": damaged})
+        learner.load_state({**saved, f"meta.{entry}": damaged})
 
 
 def test_settings_are_compared():
@@ -356,21 +356,19 @@ def test_sums_of_before_shrink_when_the_unit_grows():
     """By hand: regrets are 2 and -2, so that a unit of 1 grows to 2, and one of 4 stays."""
     weights, losses, none = np.array([0.5, 0.5]), np.array([0.0, 4.0]), np.zeros(2)
     grown = scaled_regrets(weights, losses, none, 1.0)
-    assert (grown.unit, grown.shrink, grown.regrets.tolist()) == (2.0, 0.5, [1.0, -1.0])
+    assert (grown.unit, grown.unit_ratio, grown.regrets.tolist()) == (2.0, 0.5, [1.0, -1.0])
     kept = scaled_regrets(weights, losses, none, 4.0)
-    assert (kept.unit, kept.shrink, kept.regrets.tolist()) == (4.0, 1.0, [0.5, -0.5])
+    assert (kept.unit, kept.unit_ratio, kept.regrets.tolist()) == (4.0, 1.0, [0.5, -0.5])
     first = scaled_regrets(weights, losses, none, 0.0)
-    assert (first.unit, first.shrink) == (2.0, 0.0)
+    assert (first.unit, first.unit_ratio) == (2.0, 0.0)
     nothing = scaled_regrets(weights, none, none, 0.0)
-    assert (nothing.unit, nothing.shrink, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
+    assert (nothing.unit, nothing.unit_ratio, nothing.regrets.tolist()) == (0.0, 1.0, [0.0, 0.0])
 
 
 def test_the_largest_possible_squares_are_accepted():
     learner = sp.Ader(sp.Ball(1), horizon=9, gradient_bound=1.0, meta=AdaptMLProd())
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     saved = learner.state()
-    learner.load_state(
-        {**saved, "hedge.squares": np.full_like(saved["hedge.squares"], MOST_SQUARES)}
-    )
+    learner.load_state({**saved, "meta.squares": np.full_like(saved["meta.squares"], MOST_SQUARES)})
     learner.observe(sp.SquaredLoss([1.0], 0.5))
     assert learner.rounds == 2

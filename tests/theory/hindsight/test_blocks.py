@@ -42,7 +42,7 @@ def test_a_block_is_the_sum_of_its_losses(loss):
     sums = BlockLosses(whole, [0, 5, 6])
     points = 0.3 * np.random.default_rng(0).normal(size=(3, 3))
     repeated = np.repeat(points, [5, 1, 6], axis=0)
-    np.testing.assert_allclose(sums.spread_to_rows(points), repeated)
+    np.testing.assert_allclose(sums.spread_to_rounds(points), repeated)
     for ours, theirs in ((sums.values, whole.values), (sums.gradients, whole.gradients)):
         each = theirs(repeated)
         np.testing.assert_allclose(

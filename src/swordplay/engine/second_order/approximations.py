@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compile import bits_to_float, float_to_bits, inline_exact, unrolled_loop
+from swordplay.compile import bits_to_float, float_to_bits, inline_ordered, unrolled_loop
 from swordplay.compile.simd4 import LANES, exp2_int, load_at, select, store_at
 from swordplay.core.types import Vector
 
@@ -37,7 +37,7 @@ BRINK = math.sqrt(2.0) - 1.0
 LN2 = math.log(2.0)
 
 
-@inline_exact
+@inline_ordered
 def exp(x: Any) -> Any:
     """Return e^x = 2^k e^r for -700 <= x <= 700, with an integer k and |r| <= ln(2)/2."""
     shifted = x * PER_LN2 + WHOLE
@@ -48,7 +48,7 @@ def exp(x: Any) -> Any:
     return s * exp2_int(shifted)
 
 
-@inline_exact
+@inline_ordered
 def cosine(x: float) -> float:
     """Return cos x = (-1)^k cos(x - k pi), for x of some hundreds at most."""
     shifted = x * (1.0 / math.pi) + WHOLE
@@ -60,7 +60,7 @@ def cosine(x: float) -> float:
     return float(bits_to_float(float_to_bits(s) ^ (float_to_bits(shifted) << 63)))
 
 
-@inline_exact
+@inline_ordered
 def log_loss(margin: Any) -> Any:
     """Return ln(1 + e^-s), s = ``margin``.
 
@@ -77,7 +77,7 @@ def log_loss(margin: Any) -> Any:
     return 2.0 * z * s + select(e, BRINK, LN2, 0.0) + select(wrong, 0.0, wrong, 0.0)
 
 
-@inline_exact
+@inline_ordered
 def within(number: Any, most: float) -> Any:
     """Return a number clipped to the magnitude ``most``."""
     low = select(-most, number, -most, number)
@@ -98,7 +98,7 @@ def cos_all(angles: Vector, answer: Vector) -> None:
         answer[i] = cosine(angles[i])
 
 
-@inline_exact
+@inline_ordered
 def add_log_losses(
     lag_behind: Vector, forecasts: Vector, sign: float, most: float, decay: float, rate: float
 ) -> None:

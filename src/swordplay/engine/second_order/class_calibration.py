@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.compile import inline_exact, kernel
+from swordplay.compile import inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order import mixing
 
@@ -47,7 +47,7 @@ PRIOR = 0.5
 """Initial weight of the uncalibrated probabilities."""
 
 
-@inline_exact
+@inline_ordered
 def log_probabilities(scores: Vector, log_p: Vector) -> None:
     """Write log(s_k / sum(s)) of the logistic s_k of each score."""
     largest = -math.inf
@@ -62,7 +62,7 @@ def log_probabilities(scores: Vector, log_p: Vector) -> None:
         log_p[k] = max(log_p[k] - math.log(total), MIN_LOG)
 
 
-@inline_exact
+@inline_ordered
 def tempered_softmax(log_p: Vector, last: int, tau: float, stay: float, q: Vector) -> None:
     """Write q of every class."""
     largest = -math.inf
@@ -77,7 +77,7 @@ def tempered_softmax(log_p: Vector, last: int, tau: float, stay: float, q: Vecto
         q[k] /= total
 
 
-@inline_exact
+@inline_ordered
 def mix_probabilities(
     numbers: Vector,
     scores: Vector,
@@ -103,7 +103,7 @@ def mix_probabilities(
             answer[k] += weights[i] * q[i, k]
 
 
-@inline_exact
+@inline_ordered
 def learn(numbers: Vector, label: int, last: int, weight: float, log_p: Vector, q: Matrix) -> None:
     """Score the three forecasts, and let two of them take a Newton step."""
     lag_behind = numbers[PLACE.lag_behind : PLACE.lag_behind + FORECASTS]
@@ -148,7 +148,7 @@ def learn(numbers: Vector, label: int, last: int, weight: float, log_p: Vector, 
     numbers[PLACE.stay] = clip(stay, -MAX_STAY, MAX_STAY)
 
 
-@inline_exact
+@inline_ordered
 def clip(value: float, low: float, high: float) -> float:
     """Return a number clipped to a range."""
     return float(min(max(value, low), high))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from swordplay.compile import inline_exact
+from swordplay.compile import inline_ordered
 from swordplay.compile.simd4 import broadcast, store_row
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order.approximations import cos_all
@@ -42,7 +42,7 @@ MIN_SPREAD = 1e-80
 """Smallest spread: the largest values, 1e60, in units of it still have finite squares."""
 
 
-@inline_exact
+@inline_ordered
 def update_column(columns: Matrix, j: int, value: float, intercept: bool) -> None:
     """Count a value of a column, and fix its scaling once enough values are known that differ.
 
@@ -75,7 +75,7 @@ def update_column(columns: Matrix, j: int, value: float, intercept: bool) -> Non
         fix_column(columns, j, intercept)
 
 
-@inline_exact
+@inline_ordered
 def fix_column(columns: Matrix, j: int, intercept: bool) -> None:
     """Fix the centre, the median, and the spread: lower median of distances that are not 0."""
     center = columns[COLUMN.first_value + WARM_UP // 2, j] if intercept else 0.0
@@ -125,13 +125,13 @@ SQRT2 = math.sqrt(2.0)
 """Factor of a cosine: a wave has a mean square of 1."""
 
 
-@inline_exact
+@inline_ordered
 def clipped_entry(rows: Matrix, column: float, first: int) -> float:
     """Return a scaled column of a row, clipped."""
     return float(min(max(rows[first + int(column), 0], -MAX_ENTRY), MAX_ENTRY))
 
 
-@inline_exact
+@inline_ordered
 def write_features(
     rows: Matrix, first: int, features: Matrix, angles: Vector, feature_rows: Matrix
 ) -> None:
@@ -157,7 +157,7 @@ def write_features(
         store_row(feature_rows, 1 + k, broadcast(value))
 
 
-@inline_exact
+@inline_ordered
 def active_corrected(state: LayerState, is_logistic: bool) -> int:
     """Return how many corrected forecasts are evaluated in this round.
 
@@ -177,7 +177,7 @@ def active_corrected(state: LayerState, is_logistic: bool) -> int:
     return count if curved < uncurved + limit else UNCURVED
 
 
-@inline_exact
+@inline_ordered
 def skips_learning(state: LayerState, count: int) -> bool:
     """Return whether no correcting expert learns this round, with ``count`` forecasts evaluated."""
     active = state.counters[COUNTER.active]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from swordplay.compile import inline, inline_exact, kernel, unrolled_loop
+from swordplay.compile import inline, inline_ordered, kernel, unrolled_loop
 from swordplay.compile.simd4 import extract, pack, select
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order import mixing, newton
@@ -87,7 +87,7 @@ def settings_of(settings: Vector) -> LayerSettings:
     )
 
 
-@inline_exact
+@inline_ordered
 def write_row(
     layer: LayerSettings, state: LayerState, raw: Vector, column_centers: Vector, rows: Matrix
 ) -> None:
@@ -119,7 +119,7 @@ def write_row(
         place += 1
 
 
-@inline_exact
+@inline_ordered
 def persistence(counters: Vector, recent: Vector, is_logistic: bool) -> float:
     """Return the last target; of labels, the log-odds that the last one stays."""
     if not is_logistic:
@@ -162,7 +162,7 @@ def forecast(
         scratch.forecasts[1 + LANES] = persistence(state.counters, state.recent, layer.is_logistic)
 
 
-@inline_exact
+@inline_ordered
 def weighted_mean(values: Vector, weights: Vector, first: int, last: int) -> float:
     """Return sum(w_i v_i) / sum(w_i) over i from ``first`` to ``last - 1``."""
     total, weight = 0.0, 0.0
@@ -172,13 +172,13 @@ def weighted_mean(values: Vector, weights: Vector, first: int, last: int) -> flo
     return total / weight
 
 
-@inline_exact
+@inline_ordered
 def fill_row(rows: Matrix, j: int, value: float) -> None:
     """Write one number for every expert."""
     rows[j, 0] = rows[j, 1] = rows[j, 2] = rows[j, 3] = value
 
 
-@inline_exact
+@inline_ordered
 def clip_corrected(value: float, layer: LayerSettings, target_range: Vector) -> float:
     """Clip a corrected forecast to the usual range, or to certain log-odds."""
     if layer.is_logistic:
@@ -351,7 +351,7 @@ def learn(
         )
 
 
-@inline_exact
+@inline_ordered
 def update_lags(
     layer: LayerSettings, state: LayerState, target: float, before: float, steadiest: float
 ) -> None:
@@ -378,7 +378,7 @@ def update_lags(
     counters[COUNTER.active] += 1.0
 
 
-@inline_exact
+@inline_ordered
 def loss_difference(
     mixed: float, first: float, target: float, threshold: float, is_logistic: bool
 ) -> float:
@@ -390,14 +390,14 @@ def loss_difference(
     return huber(target - mixed, threshold) - huber(target - first, threshold)
 
 
-@inline_exact
+@inline_ordered
 def log_loss_of_any(margins: Any) -> Any:
     """Return ln(1 + e^-s) of any s: a straight line where it equals one."""
     near = within(margins, MAX_LOG_ODDS)
     return log_loss(near) + select(near, margins, near - margins, 0.0)
 
 
-@inline_exact
+@inline_ordered
 def huber(residual: float, threshold: float) -> float:
     """Return residual^2 / 2, and a straight line beyond the threshold."""
     size = abs(residual)
@@ -486,14 +486,14 @@ def learn_rows(
         state.counters[COUNTER.rounds] += 1.0
 
 
-@inline_exact
+@inline_ordered
 def swap_lags(recent: Vector, note: Vector) -> None:
     """Exchange the last targets and those that were the last ones when a row was forecast."""
     for j in range(len(recent)):
         recent[j], note[1 + j] = note[1 + j], recent[j]
 
 
-@inline_exact
+@inline_ordered
 def restore_forecasts(forecasts: Vector, noted: Vector, count: int) -> None:
     """Replace ``count`` present forecasts by those that were made when the row was forecast."""
     for i in range(count):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from swordplay.compile import inline_exact, kernel
+from swordplay.compile import inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
 from swordplay.engine.second_order.approximations import add_log_losses, exp_all
 
@@ -63,7 +63,7 @@ class LossLimits(NamedTuple):
     """Width of the usual range of the target."""
 
 
-@inline_exact
+@inline_ordered
 def clip_target(target: float, target_range: Vector) -> float:
     """Clip a target to the usual range, widened by its own width at both ends, and MAX_TARGET."""
     low, high = target_range[0], target_range[1]
@@ -71,7 +71,7 @@ def clip_target(target: float, target_range: Vector) -> float:
     return float(min(max(target, low - width, -MAX_TARGET), high + width, MAX_TARGET))
 
 
-@inline_exact
+@inline_ordered
 def update_range(target_range: Vector, target: float) -> None:
     """Let the usual range shrink and then include a clipped target.
 
@@ -82,14 +82,14 @@ def update_range(target_range: Vector, target: float) -> None:
     target_range[1] = max(target, target_range[1] - RANGE_SHRINKAGE * width)
 
 
-@inline_exact
+@inline_ordered
 def clip_forecast(forecast: float, target_range: Vector) -> float:
     """Clip a forecast to the usual range, widened by RANGE_MARGIN of its width at both ends."""
     margin = RANGE_MARGIN * (target_range[1] - target_range[0])
     return float(min(max(forecast, target_range[0] - margin), target_range[1] + margin))
 
 
-@inline_exact
+@inline_ordered
 def write_weights(lag_behind: Vector, prior: float, weights: Vector) -> None:
     """Write w_i = pi_i e^-L_i / sum, with pi_0 = ``prior`` and equal priors of the others."""
     count = len(lag_behind)
@@ -104,7 +104,7 @@ def write_weights(lag_behind: Vector, prior: float, weights: Vector) -> None:
         weights[i] *= factor
 
 
-@inline_exact
+@inline_ordered
 def score_numbers(
     lag_behind: Vector,
     loss_sums: Vector,
@@ -140,7 +140,7 @@ def score_numbers(
     recenter(lag_behind)
 
 
-@inline_exact
+@inline_ordered
 def score_labels(lag_behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
     """Add the log losses of log-odds to L; the target is 0 or 1."""
     sign = 1.0 if target > 0.5 else -1.0
@@ -149,7 +149,7 @@ def score_labels(lag_behind: Vector, forecasts: Vector, target: float, weight: f
     recenter(lag_behind)
 
 
-@inline_exact
+@inline_ordered
 def least_mean(loss_sums: Vector, count: int) -> float:
     """Return the least of the first ``count`` discounted mean losses."""
     least = loss_sums[0]
@@ -158,7 +158,7 @@ def least_mean(loss_sums: Vector, count: int) -> float:
     return float(least / loss_sums[len(loss_sums) - 1])
 
 
-@inline_exact
+@inline_ordered
 def smallest(values: Vector) -> float:
     """Return the smallest number."""
     least = values[0]
@@ -167,7 +167,7 @@ def smallest(values: Vector) -> float:
     return float(least)
 
 
-@inline_exact
+@inline_ordered
 def recenter(lag_behind: Vector) -> None:
     """L_i = min(L_i - min_j L_j, Lambda)."""
     least = smallest(lag_behind)
@@ -175,7 +175,7 @@ def recenter(lag_behind: Vector) -> None:
         lag_behind[i] = min(lag_behind[i] - least, MAX_LAG_BEHIND)
 
 
-@inline_exact
+@inline_ordered
 def keep_unscored(lag_behind: Vector, count: int, before: float) -> None:
     """Keep the distances of forecasters that made no forecast, all but the first ``count``.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from swordplay.compile import inline_exact, unrolled_loop
+from swordplay.compile import inline_ordered, unrolled_loop
 from swordplay.compile.simd4 import broadcast, load_row, select, smaller, store_row
 from swordplay.core.types import Matrix
 from swordplay.engine.second_order.approximations import exp, within
@@ -45,17 +45,17 @@ def rows_of(width: int) -> int:
     return 2 * width + 2 + width * (width - 1) // 2
 
 
-group_rows = inline_exact(rows_of)
+group_rows = inline_ordered(rows_of)
 """``rows_of`` for kernels."""
 
 
-@inline_exact
+@inline_ordered
 def column(width: int, j: int) -> int:
     """Return the row of a group where column j of U begins."""
     return 2 * width + 2 + j * (j - 1) // 2
 
 
-@inline_exact
+@inline_ordered
 def advance(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
     """U_ij -= f q and return q + v U_ij, with the old U_ij: one step along a row of U."""
     u = load_row(group, place)
@@ -148,7 +148,7 @@ def squared_residuals(
         stats[CURVATURE, k] = min(weight, MAX_LEVERAGE / max(stats[LEVERAGE, k], 1e-300))
 
 
-@inline_exact
+@inline_ordered
 def logistic_residuals(target: float, weight: float, offset: float, stats: Matrix) -> None:
     """Write r = (y - p)/h and h = max(p (1 - p), MIN_CURVATURE), p the logistic of score + offset.
 
@@ -213,7 +213,7 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
         i += 1
 
 
-@inline_exact
+@inline_ordered
 def shrink_variance(
     group: Matrix,
     width: int,
@@ -240,7 +240,7 @@ def shrink_variance(
     return following, inverse
 
 
-@inline_exact
+@inline_ordered
 def start_rows(
     group: Matrix, width: int, i: int, factor_products: Matrix, gain: Matrix
 ) -> tuple[Any, Any, Any, Any]:
@@ -259,7 +259,7 @@ def start_rows(
     )
 
 
-@inline_exact
+@inline_ordered
 def move_coefficients(
     group: Matrix, i: int, q0: Any, q1: Any, q2: Any, q3: Any, residual: Any
 ) -> None:

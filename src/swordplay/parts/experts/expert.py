@@ -52,6 +52,20 @@ class ExpertStep(NamedTuple):
     None if the experts do not compute it.
     """
 
+    @classmethod
+    def of_cost(cls, step_sizes: Vector, cost: Vector) -> ExpertStep:
+        """Return a step that adds ``cost``, of either sign and shape ``(N,)``, to the certificate.
+
+        The certificate adds eta/2 squared_error and subtracts squared_lookahead / (2 eta).
+        """
+        inverse = np.where(np.isinf(step_sizes), 0.0, 1.0 / step_sizes)
+        finite_steps = np.where(np.isinf(step_sizes), 0.0, step_sizes)
+        return cls(
+            step_sizes=step_sizes,
+            squared_error=2 * np.maximum(cost, 0.0) * inverse,
+            squared_lookahead=np.where(inverse > 0, 2 * np.maximum(-cost, 0.0) * finite_steps, 0.0),
+        )
+
 
 class Experts(Protocol):
     """A pool of experts over one domain: one algorithm run with N step sizes."""
@@ -73,7 +87,7 @@ class Experts(Protocol):
         ...
 
     def copy_last(self, state: ExpertState) -> ExpertState:
-        """Return a state with a copy of the last expert, with the step rule's next step size."""
+        """Return the state with a copy of the last expert added, at the rule's next step size."""
         ...
 
     def step_sizes(self, state: ExpertState) -> Vector:
@@ -168,8 +182,8 @@ def base_offset(state: Any, domain: Domain) -> Matrix:
     return np.asarray(state.base - domain.center if offset is None else offset)
 
 
-def require_inside(state: Any, domain: Domain, slack: float) -> None:
-    """Check that points lie in the domain and that offsets agree with the base points.
+def check_loaded_state(state: Any, domain: Domain, slack: float) -> None:
+    """Check that the points of a loaded state lie in the domain, and that its offsets fit them.
 
     Raises
     ------

@@ -14,19 +14,19 @@ from swordplay.parts.experts.expert import ExpertStep, squared_norms, step_vecto
 from swordplay.parts.experts.step_sizes import AdaGradNorm
 
 PROBE_DISTANCE = 2.0**-10
-"""Distance from a point to the probe at which a round's second gradient is taken, in diameters.
+"""Distance, in diameters, between a point and its probe, where a second gradient is taken.
 
 It is short enough for the difference of the two gradients to show the curvature at the point, and
 long enough for the difference to keep most of its digits.
 """
 MIN_GRADIENT_CHANGE = 1e-12
-"""Relative rounding error of a gradient: a smaller difference of two counts as no curvature."""
+"""If two gradients differ by less than this, relative to them, the loss counts as not curved."""
 
 
 class NewtonState(NamedTuple):
     """State of N second-order experts between two rounds, one row per expert.
 
-    The first four fields have the meaning that they have in :class:`ExpertState`.
+    The first four fields mean the same as in :class:`ExpertState`.
     """
 
     points: Annotated[Matrix, array("pool", "dim")]
@@ -34,9 +34,9 @@ class NewtonState(NamedTuple):
     base: Annotated[Matrix, array("pool", "dim")]
     """xhat_t, shape ``(N, d)``: auxiliary points of gradient descent, for the certificate only."""
     expected_gradient: Annotated[Matrix, array("pool", "dim")]
-    """0, shape ``(N, d)``."""
+    """0, shape ``(N, d)``: these experts expect no gradient."""
     squared_error_sum: Annotated[Vector, array("pool", low=0.0)]
-    """Sum of the squared gradients so far, shape ``(N,)``."""
+    """Sum of the squared gradients so far, shape ``(N,)``; their errors, as 0 is expected."""
     curvature: Annotated[Array, array("pool", "dim", "dim", semidefinite=True)]
     """S_t, discounted sum of the measured curvatures, shape ``(N, d, d)``."""
     discounted_squares: Annotated[Vector, array("pool", low=0.0)]
@@ -118,7 +118,7 @@ class NewtonExperts:
         squared_error_sum = state.squared_error_sum + squares
         eta = self._base_step_sizes(squared_error_sum)
         base = self.domain.project(state.base - step_vectors(eta, g))
-        unmoved = NewtonState(
+        state_before_step = NewtonState(
             state.points,
             base,
             state.expected_gradient,
@@ -126,8 +126,8 @@ class NewtonExperts:
             curvature,
             discounted_squares,
         )
-        points = self.domain.project(state.points - self._newton_steps(unmoved, g))
-        return unmoved._replace(points=points), _certified_step(
+        points = self.domain.project(state.points - self._newton_steps(state_before_step, g))
+        return state_before_step._replace(points=points), _certificate_record(
             eta, g, state.points, state.base, base
         )
 
@@ -145,10 +145,13 @@ class NewtonExperts:
         )
 
     def step_sizes(self, state: Any) -> Vector:
-        """Return 1 - discount, shape ``(N,)``: the weight of the last round in an expert's sums."""
+        """Return 1 - discount in place of step sizes, shape ``(N,)``.
+
+        It is the last round's share of the total weight of an infinite discounted sum.
+        """
         return np.asarray(1.0 - self.discounts)
 
-    def curvatures(self, state: Any) -> Array:
+    def regularised_curvatures(self, state: Any) -> Array:
         """Return A_t of the last step, shape ``(N, d, d)``."""
         return np.asarray(
             state.curvature + self.ridges(state)[:, None, None] * np.eye(self.domain.dim)
@@ -193,33 +196,27 @@ class NewtonExperts:
 
     def _base_step_sizes(self, squared_error_sum: Vector) -> Vector:
         """Return D / (2 sqrt(sum)) of each expert: the step sizes of the auxiliary points."""
-        # In a pool of one expert AdaGradNorm has the multiplier 1/2.
+        # AdaGradNorm multiplies the size of expert i by 2^i / 2. Calling it for one expert at a
+        # time gives 1/2 to all.
         return np.array([self._base_steps.sizes(np.array([q]))[0] for q in squared_error_sum])
 
 
-def _certified_step(
+def _certificate_record(
     eta: Vector, g: Matrix, points: Matrix, base: Matrix, new_base: Matrix
 ) -> ExpertStep:
-    r"""Return the ExpertStep with which the auxiliary points bound the regret of the points.
+    r"""Return the certificate's terms for ``points``, from the steps of the auxiliary points.
 
     .. math:: \langle g, x - u \rangle \le \langle g, x - \hat x' \rangle - \tfrac{1}{2\eta} \|\hat
         x' - \hat x\|^2
         + \tfrac{1}{2\eta} (\|u - \hat x\|^2 - \|u - \hat x'\|^2)
 
     for any comparator u and the step of size :math:`\eta` from ``base`` :math:`\hat x` to
-    ``new_base`` :math:`\hat x'`, x being ``points``. The sum of the first two terms does not depend
-    on u. It enters the certificate as a cost (``squared_error``) where positive, and as a
-    saving (``squared_lookahead``) where negative.
+    ``new_base`` :math:`\hat x'`, x being ``points``. The sum of the first two terms, the cost of
+    the round, does not depend on u.
     """
     inverse = np.where(np.isinf(eta), 0.0, 1.0 / eta)
-    finite_eta = np.where(np.isinf(eta), 0.0, eta)
     # <g, x - xhat'> - norm(xhat' - xhat)^2 / (2 eta)
     cost = (
         np.einsum("ij,ij->i", g, points - new_base) - inverse * squared_norms(new_base - base) / 2
     )
-    # The certificate adds eta/2 squared_error and subtracts squared_lookahead / (2 eta).
-    return ExpertStep(
-        step_sizes=eta,
-        squared_error=2 * np.maximum(cost, 0.0) * inverse,
-        squared_lookahead=np.where(inverse > 0, 2 * np.maximum(-cost, 0.0) * finite_eta, 0.0),
-    )
+    return ExpertStep.of_cost(eta, cost)

@@ -112,25 +112,25 @@ class OEGDExperts:
         X.
     steps
         Rule for the step sizes of the first step.
-    coming
+    next_steps
         Rule for the step sizes of the second step, which belongs to the next round; ``steps``
         unless given. It is needed if step sizes depend on a measurement that each round changes:
-        ``steps`` then has the value before the loss of this round, ``coming`` the value after it.
+        ``steps`` then uses its value before the loss of this round, ``next_steps`` the one after.
 
     References
     ----------
     Zhao et al. (2020), the theorem on OEGD; Chiang et al. (2012).
     """
 
-    def __init__(self, domain: Domain, steps: StepRule, coming: StepRule | None = None) -> None:
+    def __init__(self, domain: Domain, steps: StepRule, next_steps: StepRule | None = None) -> None:
         self.domain = domain
         self.steps = steps
-        self._coming = steps if coming is None else coming
+        self._next_steps = steps if next_steps is None else next_steps
 
     def settings(self) -> Mapping[str, Any]:
         """Settings to save: the rules for the step sizes. The learner itself saves the domain."""
-        coming = {} if self._coming is self.steps else {"coming": self._coming}
-        return {"steps": self.steps, **coming}
+        rules = {"steps": self.steps, "next_steps": self._next_steps}
+        return {"steps": self.steps} if self._next_steps is self.steps else rules
 
     def start(self) -> ExpertState:
         """Return the first state: all points at the centre, expected gradients of 0."""
@@ -145,7 +145,7 @@ class OEGDExperts:
         # uses it, too. Adaptive step sizes are infinite until the first gradient other than 0; that
         # round uses the step size for the new sum.
         eta = self.steps.sizes(state.squared_error_sum)
-        eta = np.where(np.isinf(eta), self._coming.sizes(error_sum), eta)
+        eta = np.where(np.isinf(eta), self._next_steps.sizes(error_sum), eta)
         # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
         base, offset, change = projected_step(
             self.domain, state.base, state.offset, step_vectors(eta, gradients)
@@ -165,12 +165,12 @@ class OEGDExperts:
             repeat_last_row(state.base),
             repeat_last_row(state.offset),
             repeat_last_row(state.expected_gradient),
-            np.append(error_sums, self._coming.sum_of_copy(error_sums)),
+            np.append(error_sums, self._next_steps.sum_of_copy(error_sums)),
         )
 
     def step_sizes(self, state: ExpertState) -> Vector:
         """Return the step sizes of the coming round, shape ``(N,)``."""
-        return self._coming.sizes(state.squared_error_sum)
+        return self._next_steps.sizes(state.squared_error_sum)
 
     def _with_next_points(
         self, base: Matrix, offset: Matrix | None, expected_gradient: Matrix, error_sum: Vector
@@ -180,7 +180,7 @@ class OEGDExperts:
         Round t + 1 uses the same step size for its first step (:meth:`step`): the certificate
         relies on that.
         """
-        steps = step_vectors(self._coming.sizes(error_sum), expected_gradient)
+        steps = step_vectors(self._next_steps.sizes(error_sum), expected_gradient)
         points = projected_step(self.domain, base, offset, steps).points
         return ExpertState(points, base, expected_gradient, error_sum, offset)
 

@@ -3,10 +3,10 @@ r"""Step sizes of a pool of experts: constant, AdaGrad-norm, and AdaGrad-norm wi
 A step size :math:`c D / \sqrt{\sum_s q_s}`, with a multiplier c, the diameter D of the domain and
 :math:`q_s = \|g_s - M_s\|^2`, suits comparators that are up to D apart. In a domain of diameter
 1000 whose comparators stay within 1 of its centre, such steps move every expert to the boundary.
-Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), L
-being the largest smoothness so far. The distance of this expert from the centre shows the *width*
-of the part of the domain that is in use. The step sizes of the other experts are computed for this
-width in place of D.
+Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), with
+the largest smoothness L so far and a ``cap_divisor`` m of at least 1. The distance of this expert
+from the centre shows the *width* of the part of the domain that is in use. The step sizes of the
+other experts are computed for this width in place of D.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import MAX_MAGNITUDE, OBSERVED_ROUNDS, Field, check, number
+from swordplay.core.state import Field, check, number
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
@@ -37,7 +37,7 @@ def underflow_message(largest: float) -> str:
     ``largest`` is the largest norm or entry of a gradient so far.
     """
     return (
-        f"the gradients so far are no longer than {largest:.1e}: their squares vanish, and steps "
+        f"no gradient so far exceeds {largest:.1e}: their squares vanish, and steps "
         "and certificates are computed from the squares. Multiply the losses by a constant, such "
         "as 1e100, and constants that the learner was made with, such as smoothness, accordingly."
     )
@@ -140,19 +140,22 @@ class AdaGradNorm:
 
 
 def step_shrink(dim: int) -> float:
-    r"""Return ϱ, by which steps are shortened in many dimensions: :math:`\sqrt{\max\{1, d / 64\}}`.
+    r"""Return :math:`\varrho = \sqrt{\max\{1, d / 64\}}`, which shortens steps in many dimensions.
+
+    Uncapped steps are divided by :math:`\varrho^2`, the capped extra-gradient step by
+    :math:`\varrho`.
 
     A step that is too long leaves an error along the row of features of its round. With few
-    coordinates later rows correct it. With d coordinates each row corrects one direction in d, so
-    that an expert keeps the errors of its first rounds for thousands of rounds.
+    coordinates later rows correct it. With many, each row corrects one direction of d, and an
+    expert keeps the errors of its first rounds for thousands of rounds.
     """
     return math.sqrt(max(1.0, dim / MANY_COORDINATES))
 
 
 MAX_STEP_COST = 1e280
-"""Largest saved D^2 / eta, the cost of a move across the domain, so that sums stay finite."""
+"""Largest max(1, D)^2 / eta in a loaded state; the sums of the certificate then stay finite."""
 MAX_INVERSE_STEP = 1e151
-"""Largest saved D / eta, which a round adds to the dual sum S of a certificate."""
+"""Largest D / eta in a loaded state: a round adds at most this to the certificate's dual sum."""
 
 
 def check_error_sums(name: str, error_sums: Vector) -> None:
@@ -163,7 +166,7 @@ def check_error_sums(name: str, error_sums: Vector) -> None:
     ValueError
         If a sum is too small; names the entry.
     """
-    check(name, error_sums[error_sums != 0.0], Field(SMALLEST_SUM, MAX_MAGNITUDE))
+    check(name, error_sums[error_sums != 0.0], Field(low=SMALLEST_SUM))
 
 
 class DomainScale(NamedTuple):
@@ -174,13 +177,13 @@ class DomainScale(NamedTuple):
     width: Annotated[float, number(0.0, math.inf)] = 0.0
     """Width of the part of the domain in use; 0 before the first gradient."""
     step_shrink: Annotated[float, number(1.0, 1e9)] = 1.0
-    """ϱ, see :func:`step_shrink`; it is also m of the capped extra-gradient expert."""
+    """ϱ of :func:`step_shrink`; it is the cap divisor m of the extra-gradient expert."""
 
     def check(self, error_sums: Vector, diameter: float) -> None:
         """Refuse a saved scale whose step sizes would underflow.
 
-        1 / eta is at least 2 L m for a capped expert. For another one it is of the order of ϱ^2
-        sqrt(sum of its squared errors) / width.
+        1 / eta is at least 2 L m for a capped expert. For the others it is of the order of ϱ^2
+        sqrt(sum of squared errors) / width.
 
         Parameters
         ----------
@@ -194,17 +197,18 @@ class DomainScale(NamedTuple):
         ValueError
             If smoothness or width is out of range; names it.
         """
-        max_inverse = min(MAX_STEP_COST, MAX_INVERSE_STEP / diameter)  # of 1 / eta
-        largest_m = max(self.averaged_rounds(int(OBSERVED_ROUNDS.high)), self.step_shrink)
+        # the largest 1 / eta
+        max_inverse = min(MAX_STEP_COST / max(1.0, diameter) ** 2, MAX_INVERSE_STEP / diameter)
+        largest_m = max(float(AVERAGED_ROUNDS), self.step_shrink)
         max_smoothness = max_inverse / (2.0 * largest_m)
-        check("domain_scale.smoothness", self.smoothness, Field(0.0, max_smoothness))
+        check("domain_scale.smoothness", self.smoothness, Field(low=0.0, high=max_smoothness))
         if self.width != 0.0:
             root_of_sum = math.sqrt(max(1.0, float(error_sums.max())))
             min_width = 2.0 * self.step_shrink**2 * root_of_sum / max_inverse
-            check("domain_scale.width", self.width, Field(min_width, math.inf))
+            check("domain_scale.width", self.width, Field(low=min_width, high=math.inf))
 
     def averaged_rounds(self, rounds: int) -> float:
-        """Return m of the capped gradient-descent expert: min{rounds + 1, 8}."""
+        """Return the cap divisor m of the gradient-descent expert: min{rounds + 1, 8}."""
         return min(rounds + 1.0, float(AVERAGED_ROUNDS))
 
     def with_loss(self, smoothness: float, gradient_norm: float, distance: float) -> DomainScale:
@@ -217,8 +221,8 @@ class DomainScale(NamedTuple):
         gradient_norm
             Norm of the gradient g at the decision. The first g other than 0 sets the width to
             :math:`2 \|g\| / L`, twice the length of a step of size 1/L. If the first loss is nearly
-            flat, that is close to 0. Therefore each later g widens it to at least twice the length
-            of a step of the capped descent expert.
+            flat, this width is close to 0. Therefore each later g widens it to at least twice the
+            length of a step of the capped descent expert.
         distance
             Distance of the capped descent expert from the centre. The width is at least twice this.
         """
@@ -247,18 +251,19 @@ class CappedAdaGrad:
         D of the domain.
     scale
         Measured smoothness and width.
-    averaged_rounds
-        m, the number of rounds over which the capped expert averages.
+    cap_divisor
+        m of the capped expert: for gradient descent the number of rounds over which it averages,
+        for extra-gradient :math:`\varrho`.
     """
 
-    def __init__(self, diameter: float, scale: DomainScale, averaged_rounds: float = 1.0) -> None:
+    def __init__(self, diameter: float, scale: DomainScale, cap_divisor: float = 1.0) -> None:
         self._scale = scale
-        self._domain_steps = AdaGradNorm(diameter)
+        self._domain_rule = AdaGradNorm(diameter)
         # A width of 0 occurs only before the first step, when no step size is used.
-        self._width_steps = AdaGradNorm(
+        self._width_rule = AdaGradNorm(
             min(diameter, scale.width / scale.step_shrink**2) or diameter
         )
-        inverse_cap = 2.0 * scale.smoothness * averaged_rounds  # 2 L m
+        inverse_cap = 2.0 * scale.smoothness * cap_divisor  # 2 L m
         self._cap = 1.0 / inverse_cap if inverse_cap > 0.0 else math.inf
 
     def count(self) -> int:
@@ -268,27 +273,28 @@ class CappedAdaGrad:
     def sum_of_copy(self, squared_error_sum: Vector) -> float:
         r"""Return the sum of the last expert, raised so that its copy's step size is at most 1/L.
 
-        A copy has the sum of its parent and twice its multiplier, thus twice its step size. A step
-        of a size above 2/L ends farther from the minimum than it began, until the sum has grown. In
-        a small domain the boundary limits this overshoot. In a domain that is far too wide it grows
-        to about :math:`c_i` widths and disturbs the decisions and the learning rate of the meta.
-        Therefore the sum is raised if the domain is more than 8 widths wide.
+        A copy has the sum of its parent and twice its multiplier, thus twice its step size. While
+        a step size exceeds 2/L, each step ends farther from the minimum than it began; the step
+        size falls as the sum grows. In a small domain the boundary limits this overshoot. In a
+        domain that is far too wide the overshoot grows to about :math:`c_i` widths and disturbs the
+        decisions and the learning rate of the meta. Therefore the sum is raised if the domain is
+        more than 8 widths wide.
         """
         scale, multiplier = self._scale, 0.5 * 2.0 ** len(squared_error_sum)
         if not (
             squared_error_sum[-1] > 0.0
             and scale.width > 0.0
-            and self._domain_steps.diameter > WIDE_DOMAIN_RATIO * scale.width
+            and self._domain_rule.diameter > WIDE_DOMAIN_RATIO * scale.width
         ):
             return float(squared_error_sum[-1])
         return max(
             float(squared_error_sum[-1]),
-            (multiplier * self._width_steps.diameter * scale.smoothness) ** 2,
+            (multiplier * self._width_rule.diameter * scale.smoothness) ** 2,
         )
 
     def sizes(self, squared_error_sum: Vector) -> Vector:
         """Return the step size of each expert, shape ``(N,)``; infinite where the sum is 0."""
-        sizes = self._width_steps.sizes(squared_error_sum)
+        sizes = self._width_rule.sizes(squared_error_sum)
         if squared_error_sum[0] > 0:
-            sizes[0] = min(self._domain_steps.sizes(squared_error_sum[:1])[0], self._cap)
+            sizes[0] = min(self._domain_rule.sizes(squared_error_sum[:1])[0], self._cap)
         return sizes

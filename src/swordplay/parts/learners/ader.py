@@ -13,7 +13,7 @@ from swordplay.core.types import Domain, GameConstants
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, OGDExperts
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
-from swordplay.parts.learners.learner import require_measurable
+from swordplay.parts.learners.learner import refuse_underflow
 from swordplay.parts.learners.meta_expert import MetaExpertLearner, MetaExpertState, stacked
 from swordplay.parts.metas import (
     Composition,
@@ -46,8 +46,8 @@ class Ader(MetaExpertLearner):
     learning_rate
         Rate of the meta; :math:`\sqrt{2 / (T G^2 D^2)}` unless given.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
-        learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with
+        ``learning_rate``.
 
     References
     ----------
@@ -78,7 +78,11 @@ class Ader(MetaExpertLearner):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            meta=meta_or_default(meta, learning_rate, OptimisticHedge(rate, GameConstants(D, G))),
+            meta=meta_or_default(
+                meta,
+                learning_rate=learning_rate,
+                default=OptimisticHedge(rate, GameConstants(D, G)),
+            ),
             optimism=NullOptimism(),
         )
         self.declared = DeclaredConstants(int(T), G)
@@ -102,7 +106,7 @@ class AderTrueLosses(MetaExpertLearner):
     pool
         Step sizes; those of Ader unless given.
     meta
-        The meta; a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}` unless given: the values of one
+        The meta. Unless given, a Hedge of rate :math:`\sqrt{8 / (T G^2 D^2)}`: the values of one
         loss differ by at most D G.
 
     References
@@ -130,7 +134,7 @@ class AderTrueLosses(MetaExpertLearner):
             domain,
             experts=[OGDExperts(domain, steps)],
             prior=telescoping(steps.count()),
-            meta=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(D, G))),
+            meta=meta_or_default(meta, default=OptimisticHedge(rate, GameConstants(D, G))),
             optimism=NullOptimism(),
         )
         self.declared = DeclaredConstants(int(horizon), G)
@@ -143,16 +147,17 @@ class AderTrueLosses(MetaExpertLearner):
     def _advance(self, state: MetaExpertState, loss: ObservedLoss) -> MetaExpertState:
         points = stacked(state.experts)
         values = loss.value(
-            np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT
+            np.vstack([self._decide(state), points]),
+            arguments.LARGEST_GRADIENT,  # the limit of gradients, as values are squared, too
         )  # f_t(x_t), then f_t(x_{t,i})
         expert, expert_step = self._experts[0].step(state.experts[0], loss.gradient)
-        require_measurable([expert], loss)
+        refuse_underflow([expert], loss)
         # The gradient error is 0: the default rate of Ader does not depend on it.
-        meta_state = self._meta.learn(state.hedge, values[1:], 0.0)
+        meta_state = self._meta.learn(state.meta, values[1:], 0.0)
         return state._replace(
             rounds=state.rounds + 1,
             experts=(expert,),
-            hedge=self._meta.weigh(meta_state, np.zeros(len(points))),
+            meta=self._meta.weigh(meta_state, np.zeros(len(points))),
             certificate=state.certificate.with_round(
                 values[0] - values[1:],
                 expert_step,

@@ -14,16 +14,16 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import explain_overflow
-from swordplay.core.state import OBSERVED_ROUNDS, array, damaged
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.domains import enclosing_box
 from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
 
 LEVELS = 53
-"""Number of block lengths 2^l, enough for fewer than 2^53 targets."""
-DEFAULT_THRESHOLD = 2.0
-"""Default of beta, which makes the threshold of coefficients sigma sqrt(beta ln T).
+"""Number of block lengths 2^k, enough for fewer than 2^53 targets."""
+DEFAULT_BETA = 2.0
+"""Default of beta. The threshold of the coefficients is sigma sqrt(beta ln T).
 
 Coefficients of pure noise rarely exceed it. The proof needs a beta of at least 24.
 """
@@ -51,25 +51,25 @@ def target_of(loss: ObservedLoss, decision: Vector, domain: Domain) -> Vector:
 class ArrowsState(NamedTuple):
     """State between two rounds: sums of the targets of each coordinate since its last restart.
 
-    The targets since a restart form a bin, divided into blocks of 2^l targets.
+    The targets since a restart form a bin, divided into blocks of 2^k targets.
     """
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     last_target: Annotated[Vector, array("dim")]
     """The last target, shape ``(d,)``."""
-    counts: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)]
+    counts: Annotated[Vector, array("dim", low=0.0, high=OBSERVED_ROUNDS_RANGE.high, whole=True)]
     """Number of targets in the bin, shape ``(d,)``."""
     totals: Annotated[Vector, array("dim")]
     """Sum of the targets in the bin, shape ``(d,)``."""
-    blocks: Annotated[Matrix, array("dim", LEVELS)]
-    """Sum of the waiting block of 2^l targets, which has no partner of its length yet, or 0.
+    waiting_sums: Annotated[Matrix, array("dim", LEVELS)]
+    """Shape ``(d, LEVELS)``: sums of the blocks of 2^k targets that wait for a partner, column k.
 
-    Shape ``(d, LEVELS)``, column l.
+    A partner is a block of the same length; 0 if no block waits.
     """
     coefficient_sums: Annotated[Matrix, array("dim", LEVELS, low=0.0)]
-    """Sum of the shrunken Haar coefficients of complete blocks of 2^(l+1) targets.
+    """Shape ``(d, LEVELS)``: sums of the shrunken Haar coefficients of complete blocks.
 
-    Shape ``(d, LEVELS)``, column l.
+    Column k belongs to the blocks of 2^(k+1) targets.
     """
 
 
@@ -93,9 +93,9 @@ class Arrows(UncertifiedLearner):
     horizon
         T, the number of rounds that will be played.
     threshold
-        :math:`\beta`, a factor inside the threshold of the coefficients. The order above is proved
-        for :math:`\beta \ge 24`; with the default of 2 the bin restarts more readily, and the order
-        is not proved.
+        :math:`\beta`: not the threshold of the coefficients, but the factor in it. The order above
+        is proved for :math:`\beta \ge 24`; with the default of 2 the bin restarts more readily, and
+        the order is not proved.
 
     References
     ----------
@@ -106,11 +106,11 @@ class Arrows(UncertifiedLearner):
 
     @explain_overflow
     def __init__(
-        self, domain: Domain, *, noise: float, horizon: int, threshold: float = DEFAULT_THRESHOLD
+        self, domain: Domain, *, noise: float, horizon: int, threshold: float = DEFAULT_BETA
     ) -> None:
         self.noise = arguments.positive("noise", noise)
         beta = arguments.positive("threshold", threshold)
-        self.shrink = self.noise * math.sqrt(
+        self.coefficient_threshold = self.noise * math.sqrt(
             beta * math.log(max(arguments.integer("horizon", horizon), 2))
         )
         """sigma sqrt(beta ln T), by which every coefficient is moved towards 0."""
@@ -118,7 +118,11 @@ class Arrows(UncertifiedLearner):
 
     def settings(self) -> Mapping[str, Any]:
         """Return the settings that are saved with a state and compared when it is loaded."""
-        return {**super().settings(), "noise": self.noise, "shrink": self.shrink}
+        return {
+            **super().settings(),
+            "noise": self.noise,
+            "coefficient_threshold": self.coefficient_threshold,
+        }
 
     def _start(self) -> ArrowsState:
         d = self.domain.dim
@@ -127,7 +131,7 @@ class Arrows(UncertifiedLearner):
             np.array(self.domain.center),
             counts=np.zeros(d),
             totals=np.zeros(d),
-            blocks=np.zeros((d, LEVELS)),
+            waiting_sums=np.zeros((d, LEVELS)),
             coefficient_sums=np.zeros((d, LEVELS)),
         )
 
@@ -147,31 +151,33 @@ class Arrows(UncertifiedLearner):
     ) -> tuple[float, float, Vector, Vector]:
         """Return the bin of coordinate j with the target y added, or an empty bin at a restart.
 
-        A bin is its entries of counts, totals, blocks and coefficient_sums in
+        A bin is its entries of counts, totals, waiting_sums and coefficient_sums in
         :class:`ArrowsState`.
         """
         count, total = int(state.counts[j]) + 1, float(state.totals[j]) + y
-        blocks, coefficient_sums = state.blocks[j].copy(), state.coefficient_sums[j].copy()
+        waiting_sums = state.waiting_sums[j].copy()
+        coefficient_sums = state.coefficient_sums[j].copy()
         # As a binary counter carries, two blocks of 2^level targets are merged to 2^(level+1).
         merged_sum, level = y, 0
         while ((count - 1) >> level) & 1:
-            coefficient_sums[level] += self._shrunken(blocks[level] - merged_sum, level)
-            merged_sum, blocks[level] = merged_sum + blocks[level], 0.0
+            coefficient_sums[level] += self._shrunken(waiting_sums[level] - merged_sum, level)
+            merged_sum, waiting_sums[level] = merged_sum + waiting_sums[level], 0.0
             level += 1
-        blocks[level] = merged_sum
-        if self._shows_change(count, total / count, blocks, coefficient_sums):
+        waiting_sums[level] = merged_sum
+        if self._shows_change(count, total / count, waiting_sums, coefficient_sums):
             return 0.0, 0.0, np.zeros(LEVELS), np.zeros(LEVELS)
-        return float(count), total, blocks, coefficient_sums
+        return float(count), total, waiting_sums, coefficient_sums
 
     def _shows_change(
-        self, count: int, mean: float, blocks: Vector, coefficient_sums: Vector
+        self, count: int, mean: float, waiting_sums: Vector, coefficient_sums: Vector
     ) -> bool:
         """Return whether sum_l 2^(l/2) norm(alpha-hat[l])_1 > sigma for a bin of ``count`` targets.
 
         ``coefficient_sums`` has the coefficients of complete blocks, which do not change when the
         mean is subtracted. At each level at most one further block is incomplete, that is, padded
-        with zeros. Its left half is the waiting block of this level, or else the targets in the
-        waiting blocks of finer levels.
+        with zeros. If a block waits at this level, it is the left half, and the targets of finer
+        levels begin the right half. Otherwise these targets begin the left half, and the right half
+        is 0.
         """
         depth = (count - 1).bit_length()  # the padded bin has 2^depth entries
         weighted_sum = 0.0
@@ -181,9 +187,9 @@ class Arrows(UncertifiedLearner):
             has_waiting_block = bool((count >> level) & 1)
             centered_tail = tail_sum - tail_count * mean
             if has_waiting_block:
-                centered_block = blocks[level] - 2.0**level * mean
+                centered_block = waiting_sums[level] - 2.0**level * mean
                 coefficient_sum += self._shrunken(centered_block - centered_tail, level)
-                tail_sum, tail_count = tail_sum + blocks[level], tail_count + 2**level
+                tail_sum, tail_count = tail_sum + waiting_sums[level], tail_count + 2**level
             elif tail_count:
                 coefficient_sum += self._shrunken(centered_tail, level)
             weighted_sum += 2.0 ** ((depth - 1 - level) / 2) * coefficient_sum
@@ -194,9 +200,11 @@ class Arrows(UncertifiedLearner):
 
         ``difference`` is the sum of its left half minus that of its right half.
         """
-        return max(abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.shrink, 0.0)
+        return max(
+            abs(difference) / math.sqrt(2.0 ** (level + 1)) - self.coefficient_threshold, 0.0
+        )
 
-    def _points_in_domain(self, state: ArrowsState) -> Array:
+    def _points_to_check(self, state: ArrowsState) -> Array:
         return self._decide(state)
 
     def _check_state(self, new_state: ArrowsState) -> None:
@@ -211,7 +219,7 @@ class Arrows(UncertifiedLearner):
 class AligatorState(NamedTuple):
     """State between two rounds; row k belongs to the interval of 2^k rounds."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     totals: Annotated[Matrix, array("intervals", "dim")]
     """Sum of the targets so far in each interval, shape ``(K, d)``."""
     log_weights: Annotated[Matrix, array("intervals", "dim")]
@@ -305,5 +313,5 @@ class Aligator(UncertifiedLearner):
             AligatorState(state.rounds + 1, state.totals + targets, log_weights)
         )
 
-    def _points_in_domain(self, state: AligatorState) -> Array:
+    def _points_to_check(self, state: AligatorState) -> Array:
         return self._decide(state)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import ROUND_COUNT, Field, check
+from swordplay.core.state import ROUND_COUNT_RANGE, Field, check
 from swordplay.core.types import Array, Loss, Matrix, State, Vector
-from swordplay.parts.losses import loss_answer
+from swordplay.parts.losses import checked_answer
 
 CONSTANT_TOLERANCE = 1e-9
 """Relative rounding error allowed between an observed extreme and a declared constant."""
@@ -39,7 +39,7 @@ class LossExtremes(NamedTuple):
 
     rounds: int = 0
     """Number of observed losses."""
-    gradient: float = 0.0
+    gradient_norm: float = 0.0
     """Largest norm of a gradient at the decisions and the points of the experts."""
     smoothness: float = 0.0
     """Largest smoothness of a loss; infinite if that of any loss is unknown."""
@@ -50,7 +50,7 @@ class LossExtremes(NamedTuple):
         """Return the extremes of the losses of both records."""
         return LossExtremes(
             self.rounds + other.rounds,
-            max(self.gradient, other.gradient),
+            max(self.gradient_norm, other.gradient_norm),
             max(self.smoothness, other.smoothness),
             min(self.lowest, other.lowest),
         )
@@ -63,7 +63,8 @@ class LossExtremes(NamedTuple):
 def split_extremes(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
     """Split a saved state into the learner's own entries and the observed extremes.
 
-    A state without extremes, such as :meth:`Learner.state` returns, has those of no rounds.
+    If the state holds no extremes (:meth:`Learner.state` returns none), those of 0 rounds are
+    returned.
 
     Raises
     ------
@@ -87,10 +88,10 @@ def split_extremes(saved: Mapping[str, Any]) -> tuple[State, LossExtremes]:
             f"{sorted(saved_extremes)} of them."
         )
     ranges = {
-        "rounds": ROUND_COUNT,
-        "gradient": Field(0.0, math.inf),
-        "smoothness": Field(0.0, math.inf),
-        "lowest": Field(-math.inf, math.inf),
+        "rounds": ROUND_COUNT_RANGE,
+        "gradient_norm": Field(low=0.0, high=math.inf),
+        "smoothness": Field(low=0.0, high=math.inf),
+        "lowest": Field(low=-math.inf, high=math.inf),
     }
     for name, value in saved_extremes.items():
         if np.ndim(value):
@@ -117,11 +118,11 @@ class ObservedLoss:
         self.max_squared_norm = 0.0
         """Largest squared norm of the gradients of this round."""
         self.largest_entry = 0.0
-        """Largest magnitude of their entries: above 0 also where the squares underflow."""
+        """Largest magnitude of an entry of a gradient: above 0 also where squares underflow."""
 
     def gradient(self, points: Array) -> Array:
         """Return the gradients at points of shape ``(..., d)``, in an array of that shape."""
-        gradients = loss_answer(self._loss, "gradient", points)
+        gradients = checked_answer(self._loss, "gradient", points)
         squares = np.einsum("...i,...i->...", gradients, gradients)
         self.max_squared_norm = max(self.max_squared_norm, float(squares.max()))
         self.largest_entry = max(self.largest_entry, float(np.abs(gradients).max()))
@@ -130,9 +131,10 @@ class ObservedLoss:
     def value(self, points: Array, largest: float = sys.float_info.max) -> Array:
         """Return the loss at points of shape ``(..., d)``; shape ``(...,)``.
 
-        Values beyond ``largest`` in magnitude are refused: learners that add them up give it.
+        Values beyond ``largest`` in magnitude are refused. Learners that add values up give
+        ``largest``, so that the sums do not overflow.
         """
-        return loss_answer(self._loss, "value", points, largest)
+        return checked_answer(self._loss, "value", points, largest)
 
     @property
     def smoothness(self) -> float | None:
@@ -154,7 +156,7 @@ class ObservedLoss:
 def linearisation_gap(
     loss: ObservedLoss, decision: Vector, points: Matrix, linear_regret: Vector
 ) -> Vector:
-    r"""Return the distance of a loss from its tangent at the decision, at each point.
+    r"""Return how far a loss lies above its tangent at the decision, at each point.
 
     .. math:: B_k = \max\{f(x_k) - f(x) - \langle g, x_k - x \rangle, 0\}
 
@@ -180,9 +182,9 @@ class Assumptions:
     Attributes
     ----------
     told
-        The constants that the learner was made with.
+        The declared constants: those that the learner was made with.
     seen
-        The extremes of the losses that were observed.
+        The extremes of the losses that the learner has observed.
     rounds
         Number of rounds played, with observed losses or without.
     """
@@ -200,10 +202,13 @@ class Assumptions:
                 f"horizon={declared.horizon} was declared, but {self.rounds} rounds were played"
             )
         slack = 1 + CONSTANT_TOLERANCE
-        if declared.gradient_bound is not None and seen.gradient > declared.gradient_bound * slack:
+        if (
+            declared.gradient_bound is not None
+            and seen.gradient_norm > declared.gradient_bound * slack
+        ):
             messages.append(
                 f"gradient_bound={declared.gradient_bound:g} was declared, but a gradient of norm "
-                f"{seen.gradient:g} was observed"
+                f"{seen.gradient_norm:g} was observed"
             )
         if (
             declared.smoothness is not None
@@ -221,7 +226,7 @@ class Assumptions:
 
     @property
     def hold(self) -> bool:
-        """Whether all observed losses keep to all declared constants."""
+        """Whether no observed loss violates a declared constant."""
         return not self.broken
 
     @property
@@ -235,7 +240,7 @@ class Assumptions:
         return tuple(messages)
 
     def require(self, claim: str) -> None:
-        """Raise an error if an assumption is broken, on which the claim depends.
+        """Raise an error if any assumption is broken: the claim depends on all of them.
 
         Raises
         ------

@@ -27,11 +27,11 @@ steps the sum by parts of the brackets is at most
 .. math:: \text{distance}(P) = \sigma(a w_{T+1}) - \tfrac{a}{2} \|w_{T+1}\|^2 + P\, a \varrho,
     \qquad \varrho = \max_t \|w_t\|,
 
-because :math:`w_1 = 0`. Here σ is the support function of the domain minus c. No w is longer than
-the reach r, the largest distance of a point of the domain from c. The distance term is therefore at
-most :math:`\tfrac{a}{2} r^2 + P a r`, which on a ball is :math:`a (D^2/8 + D P / 2)`. It is much
-smaller in a ball that is too large. For step sizes that change, the sum by parts contains a vector
-for each expert, the dual sum S:
+because :math:`w_1 = 0`. Here σ is the support function of the domain minus c. The norm of w
+is at most the reach r, the largest distance of a point of the domain from c. The distance term is
+therefore at most :math:`\tfrac{a}{2} r^2 + P a r`, which on a ball is :math:`a (D^2/8 + D P / 2)`.
+It is much smaller in a ball that is too large. For step sizes that change, the sum by parts
+contains a vector for each expert, the dual sum S:
 
 .. math:: \text{distance}(P) = \sigma(S_T) - \tfrac{a_T}{2} \|w_{T+1}\|^2 + \tfrac12 \sum_t (a_t -
     a_{t-1}) \|w_t\|^2 + P \max_t \|S_t\|, \qquad S_t = \sum_{s \le t} a_s (w_{s+1} - w_s) = a_t
@@ -62,15 +62,15 @@ from swordplay.parts.experts import ExpertStep
 from swordplay.parts.experts.step_sizes import MAX_STEP_COST
 
 MAX_DUAL_SUM = 1e153
-"""Largest coordinate of a saved S, which is squared."""
+"""Largest coordinate of S in a loaded state: the sum of its squares does not overflow."""
 MAX_DIM_OF_DUAL_SUM = 8
-"""Largest number of coordinates for which S is stored: that takes a pass over N d numbers."""
+"""Largest number of coordinates for which S is stored: each round updates its N d numbers."""
 BLOCK_NUMBERS = 1 << 21
 """Largest number of coordinates in a block of axis directions, for domains of other classes."""
 ROUNDING = float(np.finfo(np.float64).eps)
 """Twice the relative rounding error of an addition, for safety."""
 OTHER_ROUNDINGS = 16
-"""Rounding errors in the bound of a window beside one a round: in products and sums of terms."""
+"""Number of rounding errors in a window's bound, apart from one in each round."""
 
 
 class Displacement(NamedTuple):
@@ -177,15 +177,28 @@ class CertificateState(NamedTuple):
         """
         D = max(1.0, diameter)
         for name in ("inverse_step", "inverse_growth", "inverse_largest"):
-            check(f"certificate.{name}", getattr(self, name), Field(0.0, MAX_STEP_COST / D**2))
+            check(
+                f"certificate.{name}",
+                getattr(self, name),
+                Field(low=0.0, high=MAX_STEP_COST / D**2),
+            )
         largest_sum = MAX_MAGNITUDE / D
         check(
-            "certificate.weighted_norm_change", self.weighted_norm_change, Field(0.0, largest_sum)
+            "certificate.weighted_norm_change",
+            self.weighted_norm_change,
+            Field(low=0.0, high=largest_sum),
         )
         if self.dual_sum is not None:
-            check("certificate.dual_sum", self.dual_sum, Field(-MAX_DUAL_SUM, MAX_DUAL_SUM))
+            check(
+                "certificate.dual_sum", self.dual_sum, Field(low=-MAX_DUAL_SUM, high=MAX_DUAL_SUM)
+            )
             largest_sum = 3.0 * MAX_DUAL_SUM  # the norm of at most 8 such coordinates
-        check("certificate.max_dual_norm", self.max_dual_norm, Field(0.0, largest_sum))
+        check("certificate.max_dual_norm", self.max_dual_norm, Field(low=0.0, high=largest_sum))
+
+    @property
+    def has_dual_sum(self) -> bool:
+        """Whether S is kept."""
+        return self.dual_sum is not None
 
     @classmethod
     def at_start(cls, experts: int, dim: int | None = None) -> CertificateState:
@@ -241,13 +254,17 @@ class CertificateState(NamedTuple):
             dual_sum=dual_sum,
         )
 
-    def copied(self, parents: Any) -> CertificateState:
-        """Return the sums of copies of experts; ``parents`` are indices, shape ``(N',)``."""
-        copies: list[Any] = [None if sums is None else sums[parents] for sums in self]
-        return CertificateState(*copies)
+    def of_experts(self, indices: Any) -> CertificateState:
+        """Return the sums of the experts with these indices, which may repeat, shape ``(N',)``."""
+        selected: list[Any] = [None if sums is None else sums[indices] for sums in self]
+        return CertificateState(*selected)
 
     def bound(
-        self, geometry: DomainGeometry, path_length: float, base: Matrix, constant_steps: Any
+        self,
+        geometry: DomainGeometry,
+        path_length: float,
+        base_offsets: Matrix,
+        constant_steps: Any,
     ) -> float:
         """Return the bound on the regret of all rounds against comparators of a path length.
 
@@ -257,16 +274,17 @@ class CertificateState(NamedTuple):
             Diameter, reach and support function of the domain.
         path_length
             P.
-        base
-            w after the last round, shape ``(N, d)``.
+        base_offsets
+            w after the last round: base points minus the centre, shape ``(N, d)``.
         constant_steps
-            Which experts keep one step size, shape ``(N,)`` or one value for all.
+            Which experts never change their step size, shape ``(N,)`` or one value for all.
         """
         a, max_norm = self.inverse_step, np.sqrt(self.max_squared_norm)
         if self.dual_sum is not None:
-            last_terms = geometry.support(self.dual_sum) - a * _squares(base) / 2
+            last_terms = geometry.support(self.dual_sum) - a * _squares(base_offsets) / 2
         else:
-            last_terms = geometry.support(a[:, None] * base) - a * _squares(base) / 2
+            last_terms = geometry.support(a[:, None] * base_offsets)
+            last_terms = last_terms - a * _squares(base_offsets) / 2
             last_terms = last_terms + geometry.reach * np.where(
                 constant_steps, 0.0, self.weighted_norm_change
             )
@@ -285,7 +303,7 @@ class CertificateState(NamedTuple):
         self,
         geometry: DomainGeometry,
         path_length: float,
-        base: Matrix,
+        base_offsets: Matrix,
         constant_steps: Any,
         *,
         since: Moment,
@@ -300,20 +318,21 @@ class CertificateState(NamedTuple):
 
         Parameters
         ----------
-        geometry, path_length, base, constant_steps
+        geometry, path_length, base_offsets, constant_steps
             As in :meth:`bound`.
         since
-            The moment.
+            The snapshot of the sums at that moment.
         ancestors
             For each present expert its index at that moment, or the index of the expert that it is
             a copy of, shape ``(N,)``.
         rounds
             Number of rounds after the moment.
         """
-        before, base_before = since.sums.copied(ancestors), since.base[ancestors]
+        before = since.sums.of_experts(ancestors)
+        offsets_before = since.base_offsets[ancestors]
         a, b = self.inverse_step, before.inverse_step  # 1/eta at the end and at the start
         max_norm = np.sqrt(self.max_squared_norm)
-        squares, squares_before = _squares(base), _squares(base_before)
+        squares, squares_before = _squares(base_offsets), _squares(offsets_before)
         norm_before = np.sqrt(squares_before)
         # ..._magnitude: sum of the magnitudes of all terms, to which rounding errors are relative
         if self.dual_sum is not None and before.dual_sum is not None:
@@ -327,7 +346,7 @@ class CertificateState(NamedTuple):
             norm_change = np.where(
                 constant_steps, 0.0, self.weighted_norm_change - before.weighted_norm_change
             )
-            last_terms = geometry.support(a[:, None] * base - b[:, None] * base_before)
+            last_terms = geometry.support(a[:, None] * base_offsets - b[:, None] * offsets_before)
             last_terms = last_terms + geometry.reach * norm_change
             max_dual_norm = self.max_dual_norm - before.weighted_norm_change + b * norm_before
             norm_changes_magnitude = np.where(
@@ -336,7 +355,7 @@ class CertificateState(NamedTuple):
             by_parts_magnitude = geometry.reach * (
                 norm_changes_magnitude + a * np.sqrt(squares) + b * norm_before
             )
-        # σ(S_T - S) - a/2 norm(w_T)^2 + b/2 norm(w)^2, w being the base at the window's start
+        # σ(S_T - S) - a/2 norm(w_T)^2 + b/2 norm(w)^2, w being the offset at the window's start
         last_terms = last_terms + (b * norm_before**2 - a * squares) / 2
         squared_change = self.squared_norm_change - before.squared_norm_change
         per_unit_of_path = np.where(
@@ -375,12 +394,12 @@ SCALAR_SUMS = CertificateState._fields[:-1]
 
 
 class Moment(NamedTuple):
-    """The sums of a certificate before a round, for the bound of a window that begins with it."""
+    """A snapshot of a certificate's sums, for the bound of the window of rounds after it."""
 
     rounds: int
-    """Number of rounds played before this moment."""
+    """Number of rounds played before the snapshot."""
     sums: CertificateState
-    base: Matrix
+    base_offsets: Matrix
     """w, shape ``(N, d)``."""
 
 

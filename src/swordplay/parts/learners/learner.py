@@ -20,7 +20,7 @@ from swordplay.core.state import (
 )
 from swordplay.core.types import Array, Domain, Loss, Matrix, State, Vector
 from swordplay.parts.experts import ExpertState, base_offset
-from swordplay.parts.experts.expert import require_inside
+from swordplay.parts.experts.expert import check_loaded_state
 from swordplay.parts.experts.step_sizes import SMALLEST_SUM, check_error_sums, underflow_message
 from swordplay.parts.learners import assumptions
 from swordplay.parts.learners.assumptions import (
@@ -69,7 +69,7 @@ class StateHolder(Protocol):
         ...
 
     def state(self) -> State:
-        """Return the learner's state without its settings, as ``Learner.state`` names entries."""
+        """Return the entries of ``StatefulLearner.state``, by the same names, without settings."""
         ...
 
     def release(self) -> None:
@@ -86,13 +86,18 @@ class StatefulLearner(ABC, Generic[StateT]):
 
     A subclass gives the first state, the next state and the decision of a state. The first state is
     made when it is first needed: if only the engine plays, the learner never makes its arrays.
+
+    The state is kept in one of two places: in ``_own_state``, and in the ``holder`` while an engine
+    plays. ``_own_state`` is current if its number of rounds equals ``rounds``; otherwise the holder
+    has the newer state, and ``_state`` reads it from there. If both are None, the state is the
+    first one. ``_decision`` belongs to ``_own_state``. Replacing the state detaches the holder.
     """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         """X, the set of decisions."""
         self.holder: StateHolder | None = None
-        """The engine that holds the state; None while the learner holds it itself."""
+        """The engine that plays for the learner; None if no engine does."""
         self._own_state: StateT | None = None
         self._decision: Vector | None = None
         self._loss_extremes = LossExtremes()
@@ -142,18 +147,20 @@ class StatefulLearner(ABC, Generic[StateT]):
         """The declared constants, and whether the observed losses satisfy them."""
         return Assumptions(self.declared, self._loss_extremes, self.rounds)
 
-    def watch(self, rounds: int, gradient: float, smoothness: float, lowest: float) -> None:
+    def add_extremes(
+        self, rounds: int, gradient_norm: float, smoothness: float, lowest: float
+    ) -> None:
         """Add the extremes of losses that the engine has played for the learner.
 
         Parameters
         ----------
         rounds
             Number of losses.
-        gradient, smoothness, lowest
+        gradient_norm, smoothness, lowest
             Largest norm of a gradient, largest smoothness and smallest loss of these rounds.
         """
         self._loss_extremes = self._loss_extremes.merged(
-            LossExtremes(rounds, gradient, smoothness, lowest)
+            LossExtremes(rounds, gradient_norm, smoothness, lowest)
         )
 
     def state(self) -> State:
@@ -259,7 +266,7 @@ class StatefulLearner(ABC, Generic[StateT]):
 
     @property
     def _state(self) -> StateT:
-        """State before the coming round, taken from the holder if that has played on."""
+        """State before the coming round, read from the holder if the holder has the newer one."""
         if self._own_state is None or self._own_state.rounds != self.rounds:
             saved = None if self.holder is None else self.holder.state()
             start = self._start()
@@ -290,7 +297,7 @@ class StatefulLearner(ABC, Generic[StateT]):
     @property
     @abstractmethod
     def moment(self) -> Moment:
-        """The certificate's sums so far, for a later ``certificate(path_length, since=moment)``."""
+        """A snapshot of the certificate's sums, for ``certificate(path_length, since=moment)``."""
 
     @abstractmethod
     def _start(self) -> StateT:
@@ -320,7 +327,7 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
         path_length
             P, the largest path length of the comparators over the rounds that count.
         since
-            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds
+            A snapshot that :attr:`moment` gave earlier: only the rounds after it count. All rounds
             unless given.
 
         Raises
@@ -329,20 +336,20 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
             If the moment is not from the past of this learner.
         """
         path = arguments.nonnegative("path_length", path_length)
-        sums, base = self._state.certificate, self._base
+        sums, offsets = self._state.certificate, self._base_offsets
         if since is None:
-            return sums.bound(self._geometry, path, base, self._constant_steps)
+            return sums.bound(self._geometry, path, offsets, self._constant_steps)
         if not isinstance(since, Moment):
             raise TypeError(
                 "since must be a moment that learner.moment gave, got "
                 f"{arguments.short_repr(since)}."
             )
-        experts_then, experts_now = len(since.base), len(base)
+        experts_then, experts_now = len(since.base_offsets), len(offsets)
         if (
             since.rounds > self.rounds
             or experts_then > experts_now
-            or since.base.shape[1:] != base.shape[1:]
-            or (since.sums.dual_sum is None) is not (sums.dual_sum is None)
+            or since.base_offsets.shape[1:] != offsets.shape[1:]
+            or since.sums.has_dual_sum != sums.has_dual_sum
         ):
             raise ValueError(
                 f"since must be a moment of this learner's past, got one after {since.rounds} "
@@ -352,7 +359,7 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
         return sums.window_bound(
             self._geometry,
             path,
-            base,
+            offsets,
             self._constant_steps,
             since=since,
             ancestors=self._ancestors(experts_then, experts_now),
@@ -361,25 +368,25 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
 
     @property
     def moment(self) -> Moment:
-        """The certificate's sums so far, for a later ``certificate(path_length, since=moment)``."""
-        return Moment(self.rounds, self._state.certificate, self._base)
+        """A snapshot of the certificate's sums, for ``certificate(path_length, since=moment)``."""
+        return Moment(self.rounds, self._state.certificate, self._base_offsets)
 
     @property
-    def _base(self) -> Matrix:
-        """Base points of all experts less the centre of the domain, shape ``(N, d)``."""
-        return np.concatenate([base_offset(kind, self.domain) for kind in self._state.experts])
+    def _base_offsets(self) -> Matrix:
+        """Base points, from which experts step, minus the domain's centre, shape ``(N, d)``."""
+        return np.concatenate([base_offset(state, self.domain) for state in self._state.experts])
 
     @property
     @abstractmethod
     def _constant_steps(self) -> Any:
-        """Which experts are known to keep one step size, shape ``(N,)`` or one value for all."""
+        """Which experts never change their step size, shape ``(N,)`` or one value for all."""
 
     @cached_property
     def _geometry(self) -> DomainGeometry:
         return DomainGeometry.of(self.domain)
 
     def _ancestors(self, experts_then: int, experts_now: int) -> Any:
-        """Return the index among the earlier experts of each present expert's ancestor.
+        """For each present expert, return the index of its ancestor among the earlier experts.
 
         An expert is its own ancestor, unless it was copied since then: pools grow by copies of the
         last expert of each kind.
@@ -394,11 +401,11 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
     def _check_state(self, new_state: CertifiedT) -> None:
         new_state.certificate.check(self.domain.diameter)
         if not np.all(self._constant_steps):
-            for k, kind in enumerate(new_state.experts):
-                check_error_sums(f"experts.{k}.squared_error_sum", kind.squared_error_sum)
+            for k, experts_state in enumerate(new_state.experts):
+                check_error_sums(f"experts.{k}.squared_error_sum", experts_state.squared_error_sum)
         slack = SAVED_TOLERANCE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        for kind in new_state.experts:
-            require_inside(kind, self.domain, slack)
+        for experts_state in new_state.experts:
+            check_loaded_state(experts_state, self.domain, slack)
 
 
 class UncertifiedLearner(StatefulLearner[Any]):
@@ -417,7 +424,7 @@ class UncertifiedLearner(StatefulLearner[Any]):
 
         The longest gradient so far is known if all losses were observed since the first round.
         """
-        max_squared_norm = max(self._loss_extremes.gradient**2, loss.max_squared_norm)
+        max_squared_norm = max(self._loss_extremes.gradient_norm**2, loss.max_squared_norm)
         is_known = self._loss_extremes.rounds == self._learned_rounds
         if is_known and loss.largest_entry > 0.0 and max_squared_norm < SMALLEST_SUM:
             raise ValueError(underflow_message(loss.largest_entry))
@@ -449,19 +456,19 @@ class UncertifiedLearner(StatefulLearner[Any]):
 
     def _check_state(self, new_state: Any) -> None:
         slack = SAVED_TOLERANCE * (self.domain.diameter + float(np.linalg.norm(self.domain.center)))
-        if not self.domain.contains(self._points_in_domain(new_state), atol=slack).all():
+        if not self.domain.contains(self._points_to_check(new_state), atol=slack).all():
             raise ValueError(
                 "state has points outside the domain. Make the learner with the domain it was "
                 "saved with."
             )
 
     @abstractmethod
-    def _points_in_domain(self, current: Any) -> Array:
-        """Return the points of a state that must lie in the domain, shape ``(..., d)``."""
+    def _points_to_check(self, current: Any) -> Array:
+        """Return the points of a loaded state that must lie in the domain, shape ``(..., d)``."""
 
 
-def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> None:
-    """Refuse gradients whose squares underflow, unless an earlier gradient was longer.
+def refuse_underflow(experts: Sequence[ExpertState], loss: ObservedLoss) -> None:
+    """Refuse gradients whose squares underflow, unless an earlier gradient's square did not.
 
     Step sizes and certificates are computed from these squares. All experts start at the centre, so
     that the first gradient other than 0 is the same for all. Once its square is a normal number,
@@ -481,7 +488,7 @@ def require_measurable(experts: Sequence[ExpertState], loss: ObservedLoss) -> No
     """
     if loss.max_squared_norm >= SMALLEST_SUM or loss.largest_entry == 0.0:
         return
-    if all(kind.squared_error_sum.max() < SMALLEST_SUM for kind in experts):
+    if all(state.squared_error_sum.max() < SMALLEST_SUM for state in experts):
         raise ValueError(underflow_message(loss.largest_entry))
 
 

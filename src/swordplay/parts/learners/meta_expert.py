@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import OBSERVED_ROUNDS, ROUNDING_TOLERANCE, damaged, save
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, ROUNDING_TOLERANCE, damaged, save
 from swordplay.core.types import Array, Domain, GameConstants, Gradient, Matrix, Vector
 from swordplay.parts.experts import (
     DomainScale,
@@ -24,7 +24,7 @@ from swordplay.parts.learners.learner import (
     SAVED_TOLERANCE,
     CertifiedLearner,
     read_only,
-    require_measurable,
+    refuse_underflow,
 )
 from swordplay.parts.metas import (
     Composition,
@@ -39,10 +39,10 @@ from swordplay.parts.metas import (
 class MetaExpertState(NamedTuple):
     """State of a meta-expert learner between two rounds: the states of its parts."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     experts: tuple[ExpertState, ...]
-    """One entry for each kind of experts."""
-    hedge: Any
+    """The state of each kind of experts."""
+    meta: Any
     """State of the meta: :class:`~swordplay.parts.metas.HedgeState`, or that of another meta."""
     optimism: OptimismState
     certificate: CertificateState
@@ -83,9 +83,9 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     shared_gradient: ClassVar[bool] = False
     """Whether all experts use the gradient at the decision instead of those at their own points."""
     grows: ClassVar[bool] = False
-    """Whether the pool grows with the number of rounds."""
+    """Whether the pool grows with the number of rounds; for the engine."""
     uses_domain_scale: ClassVar[bool] = False
-    """Whether step sizes depend on a measured :class:`~swordplay.parts.experts.DomainScale`.
+    """For the engine: whether step sizes depend on a :class:`~swordplay.parts.experts.DomainScale`.
 
     Then the smoothness of the losses limits the step size of the first expert of each kind. The
     step sizes of the others are proportional to the width of the part of the domain that the first
@@ -123,7 +123,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             state.experts,
             gradient_field,
         )
-        require_measurable(experts, loss)
+        refuse_underflow(experts, loss)
         gap = (
             0.0
             if self.shared_gradient
@@ -133,7 +133,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         # Algorithms 1 and 3: the meta learns from l_{t,i} and from the error of M_t ...
         prediction_error = gradient - state.optimism.expected_gradient  # g_t - M_t
         meta_state = self._meta.learn(
-            state.hedge,
+            state.meta,
             linear_losses + self._charge_in_predictions(state),
             float(prediction_error @ prediction_error),
         )
@@ -141,7 +141,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
             rounds=state.rounds + 1,
             experts=experts,
             domain_scale=scale,
-            hedge=meta_state,
+            meta=meta_state,
             certificate=state.certificate.with_round(
                 linear_regret, expert_step, self._displacement(state.experts, experts), gap
             ),
@@ -151,13 +151,13 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         # ... and weighs the experts by their losses so far and the predicted next ones, m_{t+1}.
         next_points = stacked(state.experts)  # x_{t+1,i}
         optimism = self._optimism.step(
-            state.optimism, gradient, loss.gradient, state.hedge.weights, next_points
+            state.optimism, gradient, loss.gradient, state.meta.weights, next_points
         )
         predicted_losses = next_points @ optimism.expected_gradient + self._charge_for_move(
             points, next_points
         )  # m_{t+1,i}
         return state._replace(
-            optimism=optimism, hedge=self._meta.weigh(state.hedge, predicted_losses)
+            optimism=optimism, meta=self._meta.weigh(state.meta, predicted_losses)
         )
 
     def _experts_at_scale(
@@ -197,7 +197,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         if self._movement_charge == 0.0:
             return 0.0
         return np.asarray(
-            state.hedge.optimism - stacked(state.experts) @ state.optimism.expected_gradient
+            state.meta.optimism - stacked(state.experts) @ state.optimism.expected_gradient
         )
 
     @property
@@ -230,7 +230,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, shape ``(N,)``: positive, with a sum of 1."""
-        return read_only(self._state.hedge.weights)
+        return read_only(self._state.meta.weights)
 
     @property
     def points(self) -> Matrix:
@@ -269,8 +269,8 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _start(self) -> MetaExpertState:
         return MetaExpertState(
             rounds=0,
-            experts=tuple(kind.start() for kind in self._experts),
-            hedge=self._meta.start(self._prior),
+            experts=tuple(experts.start() for experts in self._experts),
+            meta=self._meta.start(self._prior),
             optimism=self._optimism.start(self.domain.dim),
             certificate=CertificateState.at_start(
                 len(self._prior), self.domain.dim if self.keeps_dual_sum else None
@@ -278,22 +278,25 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
 
     def _decide(self, state: MetaExpertState) -> Vector:
-        return np.asarray(state.hedge.weights @ stacked(state.experts))
+        return np.asarray(state.meta.weights @ stacked(state.experts))
 
     def _displacement(
         self, before: Sequence[ExpertState], after: Sequence[ExpertState]
     ) -> Displacement:
         """Return squared distances of base points from the centre, before and after a round."""
         offset_before, offset_after = (
-            np.concatenate([base_offset(kind, self.domain) for kind in kinds])
-            for kinds in (before, after)
+            np.concatenate([base_offset(state, self.domain) for state in states])
+            for states in (before, after)
         )
         return Displacement.of(offset_before, offset_after)
 
     def _concatenated_steps(self, state: MetaExpertState) -> Vector:
         kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
         return np.concatenate(
-            [kind.step_sizes(expert) for kind, expert in zip(kinds, state.experts, strict=True)]
+            [
+                experts.step_sizes(experts_state)
+                for experts, experts_state in zip(kinds, state.experts, strict=True)
+            ]
         )
 
     def settings(self) -> Mapping[str, Any]:
@@ -314,29 +317,29 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _check_rate_level(self, new_state: MetaExpertState) -> None:
         """Refuse a saved ``level`` of the learning rate below the one before the first round.
 
-        A level never falls. That of ``Doubling`` grows by factors of 2: from 0 it would not grow.
+        A level never falls. The level of ``Doubling`` is doubled, which would leave 0 at 0.
         """
         level, first_level = (
-            save(state.hedge).get("rate.level", 0.0) for state in (new_state, self._start())
+            save(state.meta).get("rate.level", 0.0) for state in (new_state, self._start())
         )
         if level < first_level * (1.0 - ROUNDING_TOLERANCE):
             raise damaged(
-                f"state['hedge.rate.level'] must be {first_level:g} or more, got {level:g}"
+                f"state['meta.rate.level'] must be {first_level:g} or more, got {level:g}"
             )
 
     def _check_state(self, new_state: MetaExpertState) -> None:
         super()._check_state(new_state)
-        weights = new_state.hedge.weights
+        weights = new_state.meta.weights
         if not ((weights > 0).all() and abs(weights.sum() - 1.0) <= SAVED_TOLERANCE):
             raise ValueError(
-                "state['hedge.weights'] must be positive with a sum of 1. The state is damaged: "
+                "state['meta.weights'] must be positive with a sum of 1. The state is damaged: "
                 "load an earlier one."
             )
         if not np.allclose(
-            new_state.hedge.log_prior, np.log(self._prior_of(new_state)), rtol=SAVED_TOLERANCE
+            new_state.meta.log_prior, np.log(self._prior_of(new_state)), rtol=SAVED_TOLERANCE
         ):
             raise ValueError(
-                "state['hedge.log_prior'] is not that of this learner. The state is damaged: load "
+                "state['meta.log_prior'] is not that of this learner. The state is damaged: load "
                 "an earlier one."
             )
         self._check_rate_level(new_state)
@@ -349,17 +352,17 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
         )
         # m_{t,i} = <M_t, x_{t,i}> + charge
         if not np.allclose(
-            new_state.hedge.optimism, points @ expected_gradient + charge, atol=slack
+            new_state.meta.optimism, points @ expected_gradient + charge, atol=slack
         ):
             raise ValueError(
-                "state['hedge.optimism'] does not match the experts' points and "
+                "state['meta.optimism'] does not match the experts' points and "
                 "state['optimism.expected_gradient']. The state is damaged: load an earlier one."
             )
         max_charge = self._movement_charge * self.domain.diameter**2  # c D^2
-        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new_state.hedge.optimism).max()))
+        slack = SAVED_TOLERANCE * (max_charge + float(np.abs(new_state.meta.optimism).max()))
         if not ((charge >= -slack) & (charge <= max_charge + slack)).all():
             raise ValueError(
-                "state['hedge.optimism'] holds movement charges outside the possible range. The "
+                "state['meta.optimism'] holds movement charges outside the possible range. The "
                 "state is damaged: load an earlier one."
             )
 
@@ -389,10 +392,8 @@ def _constant_field(gradient: Vector) -> Gradient:
     return gradient_field
 
 
-def stacked(experts: Sequence[ExpertState]) -> Matrix:
+def stacked(states: Sequence[ExpertState]) -> Matrix:
     """Return the points of all kinds of experts one below the other, shape ``(N, d)``."""
     return (
-        experts[0].points
-        if len(experts) == 1
-        else np.concatenate([kind.points for kind in experts])
+        states[0].points if len(states) == 1 else np.concatenate([state.points for state in states])
     )

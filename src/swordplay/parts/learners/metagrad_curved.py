@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import explain_overflow
-from swordplay.core.state import OBSERVED_ROUNDS, Field, array
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, Field, array
 from swordplay.core.types import Array, Domain, GameConstants, Matrix, Vector
 from swordplay.parts import rates
 from swordplay.parts.domains import enclosing_ball
@@ -30,7 +30,7 @@ BISECTIONS = 60
 class MetaGradState(NamedTuple):
     """State of MetaGrad between two rounds: points and weights of experts, sum of curvatures."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     points: Annotated[Matrix, array("experts", "dim")]
     """w_i, the point in the ball of the expert with learning rate eta_i, shape ``(N, d)``."""
     curvature: Annotated[Array, Field(semidefinite=True)]
@@ -89,7 +89,9 @@ class MetaGrad(UncertifiedLearner):
             )
         self.diagonal = bool(diagonal)
         self.rates = metagrad_rates(
-            self._ball.diameter, arguments.safe_size("gradient_bound", gradient_bound), horizon
+            self._ball.diameter,
+            arguments.positive_with_safe_square("gradient_bound", gradient_bound),
+            horizon,
         )
         """eta_i, shape ``(N,)``, largest first."""
         super().__init__(domain)
@@ -111,9 +113,11 @@ class MetaGrad(UncertifiedLearner):
 
     def _start(self) -> MetaGradState:
         d, N = self.domain.dim, len(self.rates)
-        prior = np.log(telescoping(N))
+        log_prior = np.log(telescoping(N))
         curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
-        return MetaGradState(0, np.tile(self.domain.center, (N, 1)), curvature, prior - prior.max())
+        return MetaGradState(
+            0, np.tile(self.domain.center, (N, 1)), curvature, log_prior - log_prior.max()
+        )
 
     def _advance(self, state: MetaGradState, loss: ObservedLoss) -> MetaGradState:
         mean = self._weigh(state) @ state.points  # y_t
@@ -140,9 +144,10 @@ class MetaGrad(UncertifiedLearner):
         return MetaGradState(state.rounds + 1, points, curvature, log_weights - log_weights.max())
 
     def _newton_step(self, points: Matrix, gradients: Matrix, curvature: Array) -> Matrix:
-        """Return for each expert the point of the ball nearest to w_i - P^-1 gradient_i.
+        """Return each expert's Newton step from w_i, projected onto the ball, shape ``(N, d)``.
 
-        Nearest in the norm of P = I/D^2 + 2 eta_i^2 curvature, shape ``(N, d)``.
+        With P = I/D^2 + 2 eta_i^2 curvature, it is the point of the ball that is nearest to
+        w_i - P^-1 gradient_i in the norm of P.
         """
         # P is diagonal in the basis of the eigenvectors of the curvature; row i has its diagonal.
         eigenvalues, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
@@ -163,7 +168,7 @@ class MetaGrad(UncertifiedLearner):
     def _decide(self, state: MetaGradState) -> Vector:
         return np.array(self.domain.project(self._weigh(state) @ state.points))
 
-    def _points_in_domain(self, state: MetaGradState) -> Array:
+    def _points_to_check(self, state: MetaGradState) -> Array:
         # The points need only lie in the ball, which _check_state checks.
         return self.domain.project(state.points)
 
@@ -232,8 +237,8 @@ class Curved(MetaExpertLearner):
     domain
         X, the set of decisions.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with a
-        large learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with a
+        large learning rate.
 
     References
     ----------
@@ -258,8 +263,8 @@ class Curved(MetaExpertLearner):
             prior=uniform(len(discounts)),
             meta=meta_or_default(
                 meta,
-                None,
-                OptimisticHedge(
+                default=OptimisticHedge(
+                    # offset=0: the first rate is infinite, as no bound on the losses is known
                     rates.SelfConfident(offset=0.0, floor=RATE_FLOOR),
                     GameConstants(domain.diameter),
                 ),

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import explain_overflow
-from swordplay.core.state import OBSERVED_ROUNDS, array
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, array
 from swordplay.core.types import Array, Domain, GameConstants, Loss, Matrix, Vector
 from swordplay.parts import pools, rates
 from swordplay.parts.experts import Constant, ExpertState, OGDExperts
@@ -22,15 +22,15 @@ from swordplay.parts.metas import HedgeState, OptimisticHedge, telescoping
 class MildOGDState(NamedTuple):
     """State of Ader, and the decisions of the K rounds whose losses have not arrived."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     """Number of decisions that were played."""
     experts: ExpertState
-    hedge: HedgeState
+    meta: HedgeState
     """The state of the meta."""
     outstanding: Annotated[
-        Vector, array("outstanding", low=0.0, high=OBSERVED_ROUNDS.high, whole=True)
+        Vector, array("outstanding", low=0.0, high=OBSERVED_ROUNDS_RANGE.high, whole=True)
     ]
-    """Numbers of the rounds whose losses are outstanding, ascending, shape ``(K,)``."""
+    """Numbers of the rounds whose losses have not arrived, ascending, shape ``(K,)``."""
     decisions: Annotated[Matrix, array("outstanding", "dim")]
     """x_s of these rounds, shape ``(K, d)``."""
     points: Annotated[Array, array("outstanding", "experts", "dim")]
@@ -47,8 +47,8 @@ class MildOGD(UncertifiedLearner):
     arrive in the order of their rounds, :math:`\delta` rounds late on average.
 
     If the loss of a round is known at once, call ``observe(loss)``. Otherwise call ``number =
-    wait()``, which plays the decision of the round and returns at once, and ``arrive(number,
-    loss)`` when the loss arrives.
+    wait()``, which plays the round and does not block, and ``arrive(number, loss)`` when the loss
+    arrives.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class MildOGD(UncertifiedLearner):
     ) -> None:
         D, G = (
             arguments.domain(domain).diameter,
-            arguments.safe_size("gradient_bound", gradient_bound),
+            arguments.positive_with_safe_square("gradient_bound", gradient_bound),
         )
         effective_horizon = math.ceil(
             arguments.integer("horizon", horizon) * (1 + 2 * arguments.nonnegative("delay", delay))
@@ -105,7 +105,7 @@ class MildOGD(UncertifiedLearner):
     @property
     def weights(self) -> Vector:
         """p_t of the coming round, shape ``(N,)``."""
-        return read_only(self._state.hedge.weights)
+        return read_only(self._state.meta.weights)
 
     @property
     def step_sizes(self) -> Vector:
@@ -114,7 +114,7 @@ class MildOGD(UncertifiedLearner):
 
     @property
     def outstanding(self) -> list[int]:
-        """Numbers of the rounds whose losses are outstanding."""
+        """Numbers of the rounds whose losses have not arrived."""
         return [int(number) for number in self._state.outstanding]
 
     @property
@@ -126,7 +126,7 @@ class MildOGD(UncertifiedLearner):
         return {**super().settings(), "step_sizes": self.step_sizes, "meta": self._hedge}
 
     def wait(self) -> int:
-        """Play the decision of a round whose loss will arrive later, and return at once.
+        """Play one round without its loss, which :meth:`arrive` brings later.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class MildOGD(UncertifiedLearner):
         return self._with_arrived(self._with_outstanding(state), len(state.outstanding), loss)
 
     def _decide(self, state: MildOGDState) -> Vector:
-        return np.asarray(state.hedge.weights @ state.experts.points)
+        return np.asarray(state.meta.weights @ state.experts.points)
 
     def _with_outstanding(self, state: MildOGDState) -> MildOGDState:
         """Return the state with one more round, whose loss is outstanding."""
@@ -194,9 +194,7 @@ class MildOGD(UncertifiedLearner):
         )
         losses = state.points[index] @ gradient  # <g_s, x_{s,i}>
         # The gradient error is 0: the rate, which is fixed, does not depend on it.
-        hedge = self._hedge.weigh(
-            self._hedge.learn(state.hedge, losses, 0.0), np.zeros_like(losses)
-        )
+        hedge = self._hedge.weigh(self._hedge.learn(state.meta, losses, 0.0), np.zeros_like(losses))
         is_outstanding = np.arange(len(state.outstanding)) != index
         return MildOGDState(
             state.rounds,
@@ -207,7 +205,7 @@ class MildOGD(UncertifiedLearner):
             state.points[is_outstanding],
         )
 
-    def _points_in_domain(self, state: MildOGDState) -> Array:
+    def _points_to_check(self, state: MildOGDState) -> Array:
         d = self.domain.dim
         return np.vstack(
             [
@@ -220,11 +218,11 @@ class MildOGD(UncertifiedLearner):
 
     def _check_state(self, new_state: MildOGDState) -> None:
         super()._check_state(new_state)
-        if abs(new_state.hedge.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
-            new_state.hedge.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
+        if abs(new_state.meta.weights.sum() - 1.0) > SAVED_TOLERANCE or not np.allclose(
+            new_state.meta.log_prior, np.log(self._prior), rtol=SAVED_TOLERANCE
         ):
             raise ValueError(
-                "state['hedge.weights'] must have a sum of 1, and state['hedge.log_prior'] must be "
+                "state['meta.weights'] must have a sum of 1, and state['meta.log_prior'] must be "
                 "that of this learner. The state is damaged: load an earlier one."
             )
         numbers = new_state.outstanding

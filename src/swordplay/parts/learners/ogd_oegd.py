@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import OBSERVED_ROUNDS
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE
 from swordplay.core.types import Domain, GameConstants, Vector
 from swordplay.parts.experts import (
     AdaGradNorm,
@@ -23,7 +23,7 @@ from swordplay.parts.experts import (
 )
 from swordplay.parts.learners.assumptions import ObservedLoss
 from swordplay.parts.learners.certificate import CertificateState, Displacement
-from swordplay.parts.learners.learner import CertifiedLearner, read_only, require_measurable
+from swordplay.parts.learners.learner import CertifiedLearner, read_only, refuse_underflow
 from swordplay.parts.metas import Composition, NullOptimism, uniform
 from swordplay.parts.rates import Fixed
 
@@ -31,7 +31,7 @@ from swordplay.parts.rates import Fixed
 class SingleState(NamedTuple):
     """State of one expert between two rounds, and the sums of its certificate."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     experts: tuple[ExpertState]
     certificate: CertificateState
 
@@ -53,7 +53,7 @@ class SingleExpert(CertifiedLearner[SingleState]):
 
     def _advance(self, state: SingleState, loss: ObservedLoss) -> SingleState:
         expert, expert_step = self._expert.step(state.experts[0], loss.gradient)
-        require_measurable([expert], loss)
+        refuse_underflow([expert], loss)
         displacement = Displacement.of(
             base_offset(state.experts[0], self.domain), base_offset(expert, self.domain)
         )

@@ -196,14 +196,14 @@ class OneProjection(SurrogateLearner):
         path_length
             P, the largest path length of the comparators in X over the rounds that count.
         since
-            A moment that :attr:`moment` gave earlier: only the rounds after it count. All rounds
+            A snapshot that :attr:`moment` gave earlier: only the rounds after it count. All rounds
             unless given.
         """
         return self.inner.certificate(path_length, since)
 
     @property
     def moment(self) -> Moment:
-        """The certificate's sums so far, for a later ``certificate(path_length, since=moment)``."""
+        """A snapshot of the certificate's sums, for ``certificate(path_length, since=moment)``."""
         return self.inner.moment
 
     def _decide(self) -> Vector:
@@ -261,7 +261,7 @@ class PBGD(SurrogateLearner):
     value_bound
         C, the largest magnitude of a value on the domain; needed only if ``points`` is 1.
     points
-        1 or 2 values a round.
+        Number of points at which each loss is evaluated, 1 or 2.
     inner_radius
         r; known for balls and boxes.
     step
@@ -300,7 +300,7 @@ class PBGD(SurrogateLearner):
                 "larger in magnitude."
             )
         self.points = int(points)
-        """Number of values in a round."""
+        """Number of points at which each loss is evaluated."""
         self.seed = arguments.integer("seed", seed, least=0)
         C = 0.0 if value_bound is None else arguments.positive("value_bound", value_bound)
         r = _inner_radius(domain, inner_radius)
@@ -332,7 +332,9 @@ class PBGD(SurrogateLearner):
         return np.array(self.inner.decision + self.step * self.direction)
 
     def _surrogate_gradient(self, loss: ObservedLoss) -> Vector:
-        limit = arguments.LARGEST_GRADIENT
+        limit = (
+            arguments.LARGEST_GRADIENT
+        )  # of values, too: estimated gradients are multiples of them
         s, d = self.direction, self.domain.dim
         if self.points == 1:
             return np.asarray(d / self.step * loss.value(self.decision, limit) * s)

@@ -10,7 +10,7 @@ import numpy as np
 
 from swordplay.core import arguments
 from swordplay.core.arguments import explain_overflow
-from swordplay.core.state import OBSERVED_ROUNDS, array
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, array
 from swordplay.core.types import Array, Domain, Vector
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner
@@ -19,7 +19,7 @@ from swordplay.parts.learners.learner import UncertifiedLearner
 class PointState(NamedTuple):
     """State between two rounds: the next decision."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     point: Annotated[Vector, array("dim")]
     """x_t, shape ``(d,)``."""
 
@@ -33,7 +33,7 @@ class _PointLearner(UncertifiedLearner):
     def _decide(self, state: PointState) -> Vector:
         return state.point.copy()
 
-    def _points_in_domain(self, state: PointState) -> Array:
+    def _points_to_check(self, state: PointState) -> Array:
         return state.point
 
 

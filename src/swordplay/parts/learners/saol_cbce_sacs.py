@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import DAMAGED, OBSERVED_ROUNDS, array, damaged
+from swordplay.core.state import DAMAGED, OBSERVED_ROUNDS_RANGE, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
 from swordplay.parts.experts.expert import squared_norms, step_vectors
@@ -58,7 +58,7 @@ class SleepingMeta(Protocol):
 
 @final
 class MultiplicativeWeights:
-    r"""Products with one learning rate for each interval length, as in SAOL.
+    r"""Multiplicative weights with one learning rate for each interval length, as in SAOL.
 
     .. math:: p_k \propto \eta_k w_k, \qquad w_k \leftarrow w_k (1 + \eta_k r_k), \qquad \eta_k =
         \min\{1/2, 2^{-k/2}\}
@@ -111,10 +111,12 @@ class CoinBetting:
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
         """Return ln(pi_k [w_k]_+)."""
-        outcomes, log_wealth = memory.T
+        outcome_sum, log_wealth = memory.T
         with np.errstate(divide="ignore"):
             return np.asarray(
-                self.prior(position) + np.log(np.maximum(outcomes / position.age, 0.0)) + log_wealth
+                self.prior(position)
+                + np.log(np.maximum(outcome_sum / position.age, 0.0))
+                + log_wealth
             )
 
     def prior(self, position: IntervalPosition) -> Vector:
@@ -123,10 +125,10 @@ class CoinBetting:
 
     def learn(self, memory: Matrix, position: IntervalPosition, regrets: Vector) -> Matrix:
         """Add the outcomes z, and multiply the wealth by 1 + z times the fraction that was bet."""
-        outcomes, log_wealth = memory.T
-        fraction = outcomes / position.age
+        outcome_sum, log_wealth = memory.T
+        fraction = outcome_sum / position.age
         z = np.where(fraction > 0, regrets, np.maximum(regrets, 0.0))
-        return np.stack([outcomes + z, log_wealth + np.log1p(z * fraction)], axis=1)
+        return np.stack([outcome_sum + z, log_wealth + np.log1p(z * fraction)], axis=1)
 
     def is_possible(self, memory: Matrix, position: IntervalPosition) -> Any:
         """Check that abs(sum of z) is below the age, and ln(wealth) at most age ln(2 age)."""
@@ -149,8 +151,8 @@ class SleepingNormalHedge:
 
     def scores(self, memory: Matrix, position: IntervalPosition) -> Vector:
         """Return the logarithm of the slope of the potential of AdaNormalHedge."""
-        regrets, magnitudes = memory.T
-        return log_potential_slope(regrets, magnitudes)
+        regret_sums, magnitude_sums = memory.T
+        return log_potential_slope(regret_sums, magnitude_sums)
 
     def prior(self, position: IntervalPosition) -> Vector:
         """Return equal scores."""
@@ -168,7 +170,7 @@ class SleepingNormalHedge:
 class CoverState(NamedTuple):
     """State before a round; row k belongs to the interval of 2^k rounds that contains it."""
 
-    rounds: Annotated[int, OBSERVED_ROUNDS]
+    rounds: Annotated[int, OBSERVED_ROUNDS_RANGE]
     points: Annotated[Matrix, array("intervals", "dim")]
     """x_{t,k}, shape ``(K, d)``; rows of experts that sleep are not read."""
     squared_gradient_sum: Annotated[Vector, array("intervals", low=0.0)]
@@ -203,11 +205,13 @@ class _CoverLearner(UncertifiedLearner):
         awake_rows = self._awake_rows(state)
         points = state.points[awake_rows]
         values = loss.value(np.vstack([self._decide(state), points]), arguments.LARGEST_GRADIENT)
-        # f_t(x_t) - f_t(x_{t,k}); differences below rounding error are set to 0. Otherwise the meta
-        # would bet on the sign of a rounding error where a point equals the decision.
+        # f_t(x_t) - f_t(x_{t,k}). Differences within rounding error are set to 0: where a point
+        # equals the decision, the meta would bet on the sign of the error.
         differences = values[0] - values[1:]
-        is_regret = np.abs(differences) > TIE_TOLERANCE * (abs(values[0]) + np.abs(values[1:]))
-        regrets = np.clip(np.where(is_regret, differences, 0.0) / self.range, -1.0, 1.0)
+        exceeds_rounding = np.abs(differences) > TIE_TOLERANCE * (
+            abs(values[0]) + np.abs(values[1:])
+        )
+        regrets = np.clip(np.where(exceeds_rounding, differences, 0.0) / self.range, -1.0, 1.0)
         gradients = loss.gradient(points)
         squared_sums = state.squared_gradient_sum.copy()
         squared_sums[awake_rows] += squared_norms(gradients)
@@ -283,7 +287,7 @@ class _CoverLearner(UncertifiedLearner):
     def _decide(self, state: CoverState) -> Vector:
         return np.asarray(self._weigh(state) @ state.points[self._awake_rows(state)])
 
-    def _points_in_domain(self, state: CoverState) -> Array:
+    def _points_to_check(self, state: CoverState) -> Array:
         return state.points
 
     def _check_state(self, new_state: CoverState) -> None:
@@ -365,9 +369,9 @@ class CBCE(_CoverLearner):
 class SACS(_CoverLearner):
     r"""A strongly adaptive learner whose regret is small where smooth losses are small.
 
-    The regret against any fixed decision on *every* interval I is of order
-    :math:`D G \sqrt{|I| \ln t}`:
-    ``bounds.sacs``. Its cover is the compact one, which needs half of the values and gradients.
+    The regret against any fixed decision on *every* interval I is at most of order
+    :math:`D G \sqrt{|I| \ln t}` (``bounds.sacs``), and smaller where the losses are small. Its
+    cover is the compact one, which needs half of the values and gradients.
 
     Parameters
     ----------

@@ -38,8 +38,7 @@ from swordplay.parts.metas.meta import meta_or_default
 RATE_FLOOR = 1e-4
 """``floor`` of the learning rate (:class:`~swordplay.parts.rates.SelfConfident`).
 
-Experts whose losses differ by less than this times D times the largest gradient error have similar
-weights.
+Experts get similar weights if their losses differ by less than RATE_FLOOR D max_s norm(g_s - M_s).
 """
 
 
@@ -68,8 +67,8 @@ class Sword(MetaExpertLearner):
     domain
         X, the set of decisions.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with a
-        large learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with a
+        large learning rate.
 
     Examples
     --------
@@ -81,10 +80,10 @@ class Sword(MetaExpertLearner):
     0.5
     """
 
-    _growing_axes = ("experts", "pool")
+    _growing_axes = ("experts", "pool")  # a loaded state may have another number of experts
 
-    grows = True
-    uses_domain_scale = True
+    grows = True  # read by the engine; here :meth:`_enlarge_pool` grows the pool
+    uses_domain_scale = True  # read by the engine; here :meth:`_experts_at_scale` uses the scale
 
     def __init__(self, domain: Domain, *, meta: Meta | None = None) -> None:
         steps = AdaGradNorm(arguments.domain(domain).diameter)
@@ -94,8 +93,8 @@ class Sword(MetaExpertLearner):
             prior=_prior(1),
             meta=meta_or_default(
                 meta,
-                None,
-                OptimisticHedge(
+                default=OptimisticHedge(
+                    # offset=0: the first rate is infinite, as no bound on the losses is known
                     rates.SelfConfident(offset=0.0, floor=RATE_FLOOR),
                     GameConstants(domain.diameter),
                 ),
@@ -119,8 +118,8 @@ class Sword(MetaExpertLearner):
         """Return the experts of a round with step sizes for the measured scale.
 
         Extra-gradient experts have two rules, because their first step must use the step size with
-        which x_t was computed, from the scale before this round. The last argument of a rule is m
-        of the capped expert: ϱ for extra-gradient, the rounds to average over for descent.
+        which x_t was computed, from the scale before this round. The last argument of a rule is the
+        cap divisor m: ϱ for extra-gradient, the rounds to average over for descent.
         """
         assert scale_before is not None
         assert scale_after is not None
@@ -139,7 +138,7 @@ class Sword(MetaExpertLearner):
     ) -> DomainScale | None:
         assert state.domain_scale is not None
         _extra_gradient, descent = state.experts  # in the order of the constructor
-        capped_offset = base_offset(descent, self.domain)[0]  # its first expert is capped
+        capped_offset = base_offset(descent, self.domain)[0]  # CappedAdaGrad caps the first expert
         return state.domain_scale.with_loss(
             loss.smoothness or 0.0,
             float(np.linalg.norm(gradient)),
@@ -159,10 +158,11 @@ class Sword(MetaExpertLearner):
         kinds = self._experts_at_scale(state.domain_scale, state.domain_scale, state.rounds)
         return state._replace(
             experts=tuple(
-                kind.copy_last(expert) for kind, expert in zip(kinds, state.experts, strict=True)
+                experts.copy_last(experts_state)
+                for experts, experts_state in zip(kinds, state.experts, strict=True)
             ),
-            hedge=self._meta.copy_experts(state.hedge, parents, _prior(size + 1)),
-            certificate=state.certificate.copied(parents),
+            meta=self._meta.copy_experts(state.meta, parents, _prior(size + 1)),
+            certificate=state.certificate.of_experts(parents),
         )
 
     def _prior_of(self, state: MetaExpertState) -> Vector:
@@ -170,12 +170,16 @@ class Sword(MetaExpertLearner):
 
     def _check_state(self, new_state: MetaExpertState) -> None:
         size = max(2, pool_size(new_state.rounds))
-        experts = len(new_state.hedge.weights)
-        if experts != 2 * size or any(len(kind.points) != size for kind in new_state.experts):
-            raise damaged(f"state has {experts} experts after {new_state.rounds} rounds")
+        expert_count = len(new_state.meta.weights)
+        if expert_count != 2 * size or any(
+            len(experts_state.points) != size for experts_state in new_state.experts
+        ):
+            raise damaged(f"state has {expert_count} experts after {new_state.rounds} rounds")
         super()._check_state(new_state)
         assert new_state.domain_scale is not None
-        error_sums = np.concatenate([kind.squared_error_sum for kind in new_state.experts])
+        error_sums = np.concatenate(
+            [experts_state.squared_error_sum for experts_state in new_state.experts]
+        )
         new_state.domain_scale.check(error_sums, self.domain.diameter)
 
 
@@ -198,7 +202,10 @@ def _prior(experts: int) -> Vector:
 
 
 AGELESS_POOL_SIZE = 14
-"""Default number of step sizes, 1/L and 13 halvings: the smallest averages over 2^13 rounds."""
+"""Default number of step sizes, 1/L and 13 halvings of it.
+
+An expert with the smallest step size averages over about 2^13 rounds.
+"""
 DEFAULT_MEMORY = 2000.0
 """Default memory of the meta, in rounds.
 
@@ -232,8 +239,7 @@ class SwordAgeless(MetaExpertLearner):
     memory
         K, the number of rounds that the meta remembers.
     meta
-        The meta, such as ``sp.metas.FixedShare()``; a discounted Hedge unless
-        given.
+        The meta, such as ``sp.metas.FixedShare()``. Unless given, a discounted Hedge.
     """
 
     @explain_overflow
@@ -252,12 +258,15 @@ class SwordAgeless(MetaExpertLearner):
             if pool is None
             else arguments.positive_vector("pool", pool)
         )
+        # offset=0: the first rate is infinite, as no bound on the losses is known
         rate = rates.SelfConfident(offset=0.0, factor=RATE_FACTOR, floor=RATE_FLOOR, memory=memory)
         super().__init__(
             arguments.domain(domain),
             experts=[OEGDExperts(domain, steps), OGDExperts(domain, steps)],
             prior=uniform(2 * steps.count()),
-            meta=meta_or_default(meta, None, OptimisticHedge(rate, GameConstants(domain.diameter))),
+            meta=meta_or_default(
+                meta, default=OptimisticHedge(rate, GameConstants(domain.diameter))
+            ),
             optimism=LearnedOptimism(math.inf),
         )
         self.declared = DeclaredConstants(smoothness=L)

@@ -27,7 +27,8 @@ class SwordPlusPlus(MetaExpertLearner):
 
     :math:`g_t` is the gradient at the decision :math:`x_t`, and m the predicted losses. The dynamic
     regret is of order :math:`\sqrt{(1 + P_T + \min\{V_T, F_T\})(1 + P_T)}` against every comparator
-    at once, with one gradient a round. Sword_best has the same order, but needs at least 2 N + 2
+    at once (:math:`P_T`: their path length, :math:`F_T`: their loss, :math:`V_T`: the gradient
+    variation), with one gradient a round. Sword_best has the same order, but needs at least 2 N + 2
     gradients a round with N experts. Use Sword++ if gradients are expensive.
 
     Parameters
@@ -45,14 +46,14 @@ class SwordPlusPlus(MetaExpertLearner):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(2 L D^2))`` unless given.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
-        learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with
+        ``learning_rate``.
 
     References
     ----------
     Zhao, Zhang, Zhang, Zhou (2024), "Adaptivity and non-stationarity: problem-dependent dynamic
     regret for online convex optimization", Sword++. ``bounds.sword_plus_plus`` is its bound with
-    every constant.
+    all constants explicit.
     """
 
     shared_gradient = True  # one gradient: that at the decision
@@ -80,7 +81,7 @@ class SwordPlusPlus(MetaExpertLearner):
         constants = GameConstants(D, G)
         # If (D G)^2 overflows, this raises an OverflowError, which @explain_overflow turns into a
         # message about the arguments; otherwise the first round would raise it.
-        rates.max_loss_error(constants)
+        rates.max_squared_loss_error(constants)
         rate = arguments.rate(
             "learning_rate",
             learning_rate,
@@ -90,7 +91,9 @@ class SwordPlusPlus(MetaExpertLearner):
             domain,
             experts=[OEGDExperts(domain, steps)],
             prior=uniform(steps.count()),
-            meta=meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants)),
+            meta=meta_or_default(
+                meta, learning_rate=learning_rate, default=OptimisticHedge(rate, constants)
+            ),
             optimism=LastGradientOptimism(),
             movement_charge=2 * self.smoothness,
         )

@@ -41,7 +41,9 @@ class _TunedLearner(MetaExpertLearner):
     ) -> None:
         rate = arguments.rate("learning_rate", learning_rate, default_rate)
         constants = GameConstants(domain.diameter, declared.gradient_bound)
-        chosen_meta = meta_or_default(meta, learning_rate, OptimisticHedge(rate, constants))
+        chosen_meta = meta_or_default(
+            meta, learning_rate=learning_rate, default=OptimisticHedge(rate, constants)
+        )
         super().__init__(domain, experts, uniform(pool_size), chosen_meta, optimism)
         self.declared = declared
 
@@ -55,13 +57,13 @@ def _checked_constants(
     L = arguments.positive("smoothness", smoothness)
     # If (D G)^2 overflows, this raises an OverflowError, which @explain_overflow turns into a
     # message about the arguments. pools.safe would name a constant that is computed from them.
-    rates.max_loss_error(GameConstants(domain.diameter, G))
+    rates.max_squared_loss_error(GameConstants(domain.diameter, G))
     pool = pools.safe(diameter=domain.diameter, gradient_bound=G, smoothness=L, horizon=horizon)
     return domain, G, L, pool
 
 
 def _constant_steps_of(name: str, pool: Any, default: Vector) -> Constant:
-    """Return the constant step sizes of a pool that may be given; ``name`` is its argument."""
+    """Return a pool as constant step sizes, or ``default`` if None; ``name`` is for messages."""
     return Constant(default if pool is None else arguments.positive_vector(name, pool))
 
 
@@ -87,12 +89,13 @@ class SwordVar(_TunedLearner):
     learning_rate
         Rate of the meta; ``SelfConfident(cap=1/(L D^2))`` unless given.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
-        learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with
+        ``learning_rate``.
 
     References
     ----------
-    Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound with every constant.
+    Zhao et al. (2020), Sword_var, Theorem 3. ``bounds.sword_var`` is its bound,
+    all constants explicit.
     """
 
     @explain_overflow
@@ -144,13 +147,13 @@ class SwordSmall(_TunedLearner):
     learning_rate
         Rate of the meta; ``SelfConfident(offset=(D G / 2)^2, factor=1)`` unless given.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
-        learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with
+        ``learning_rate``.
 
     References
     ----------
-    Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound with every
-    constant.
+    Zhao et al. (2020), Sword_small, Theorem 5. ``bounds.sword_small`` is its bound, all
+    constants explicit.
     """
 
     @explain_overflow
@@ -208,13 +211,13 @@ class SwordBest(_TunedLearner):
         Learning rate of the Hedge over the two predictions; :math:`1/(8 G^2)` unless
         given. The claim of the paper about its value of 2 needs G <= 1/4.
     meta
-        The meta, such as ``sp.metas.Squint()``; an optimistic Hedge with the
-        learning rate unless given.
+        The meta, such as ``sp.metas.Squint()``. Unless given, an optimistic Hedge with
+        ``learning_rate``.
 
     References
     ----------
-    Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound with every
-    constant.
+    Zhao et al. (2020), Sword_best, Theorem 7. ``bounds.sword_best`` is its bound, all
+    constants explicit.
     """
 
     @explain_overflow

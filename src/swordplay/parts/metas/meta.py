@@ -50,7 +50,7 @@ class Meta(Protocol):
         """State before the first round, with weights equal to the prior, shape ``(N,)``."""
         ...
 
-    def learn(self, state: Any, losses: Vector, gradient_error: float) -> Any:
+    def learn(self, state: Any, losses: Vector, squared_gradient_error: float) -> Any:
         """Return the state with the losses l_t of a round added; the weights do not change yet.
 
         Parameters
@@ -59,8 +59,8 @@ class Meta(Protocol):
             State of this round.
         losses
             l_t, shape ``(N,)``.
-        gradient_error
-            norm(g_t - M_t)^2, which some learning rates depend on.
+        squared_gradient_error
+            norm(g_t - M_t)^2, on which some learning rates depend.
         """
         ...
 
@@ -89,12 +89,12 @@ class NoLearningRate:
 
     decay = 1.0
 
-    def start(self, constants: GameConstants, entropy: float) -> RateState:
+    def start(self, constants: GameConstants, prior_cost: float) -> RateState:
         """State with a rate of 0, which is not used."""
         return RateState(0.0, 0.0, 0.0)
 
     def step(
-        self, state: RateState, error: OptimismError, constants: GameConstants, entropy: float
+        self, state: RateState, error: OptimismError, constants: GameConstants, prior_cost: float
     ) -> tuple[RateState, bool]:
         """Return the state unchanged."""
         return state, False
@@ -108,11 +108,11 @@ class ScaledRegrets(NamedTuple):
 
     regrets: Vector
     """r_i = (<p, l> - l_i) / unit, shape ``(N,)``."""
-    expected: Vector
+    expected_regrets: Vector
     """rhat_i = (<p, m> - m_i) / unit, shape ``(N,)``; 0 without optimism."""
     unit: float
-    """Largest abs(<p, l - m> - (l_i - m_i)) so far, and at least the unit that was given."""
-    shrink: float
+    """Largest abs(<p, l - m> - (l_i - m_i)) so far, and at least the unit of earlier rounds."""
+    unit_ratio: float
     """Old unit divided by new unit; sums in the old unit must be multiplied by it."""
 
 
@@ -130,14 +130,14 @@ def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: floa
         The unit so far; 0 before the first round in which two losses differ.
     """
     regrets = weights @ losses - losses
-    expected = weights @ optimism - optimism
-    new_unit = max(unit, float(np.abs(regrets - expected).max()))
+    expected_regrets = weights @ optimism - optimism
+    new_unit = max(unit, float(np.abs(regrets - expected_regrets).max()))
     divisor = new_unit or 1.0
     return ScaledRegrets(
         regrets=regrets / divisor,
-        expected=expected / divisor,
+        expected_regrets=expected_regrets / divisor,
         unit=new_unit,
-        shrink=unit / divisor if unit != new_unit else 1.0,
+        unit_ratio=unit / divisor if unit != new_unit else 1.0,
     )
 
 
@@ -201,13 +201,13 @@ def solve_self_consistent(optimism: Vector, weights_for: Callable[[Vector], Vect
     return weights_for((low + high) / 2 - optimism)
 
 
-def meta_or_default(meta: Any, learning_rate: Any, default: Meta) -> Meta:
-    """Return the meta given to a learner, after a check, or ``default`` if it is None.
+def meta_or_default(meta: Any, *, learning_rate: Any = None, default: Meta) -> Meta:
+    """Return the meta given to a learner, after a check, or ``default`` if none is given.
 
     Raises
     ------
     ValueError
-        If both a meta and a learning rate are given: the rate belongs to the default meta.
+        If both a meta and a learning rate are given: the rate is that of the default meta.
     TypeError
         If the meta lacks a method of :class:`Meta`.
     """
@@ -233,16 +233,17 @@ def uniform(experts: int) -> Vector:
 
 
 def telescoping(experts: int) -> Vector:
-    r"""Return :math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N: the prior of Ader."""
+    r"""Return Ader's prior for N experts, :math:`\pi_i = (1 + 1/N) / (i (i+1))`, i = 1..N."""
     i = np.arange(1.0, experts + 1.0)
     return np.asarray((1.0 + 1.0 / experts) / (i * (i + 1.0)))
 
 
 def telescoping_with_tail(experts: int) -> Vector:
-    r"""Return the prior :math:`\pi_i = 1/((i+1)(i+2))`, i = 0..N-2, with 1/N for the last expert.
+    r"""Return a prior for a growing pool: a further expert changes the last weight only.
 
-    When an expert is added, the weight 1/N of the last one is divided into 1/(N (N+1)) and 1/(N+1),
-    and no other weight changes.
+    .. math:: \pi_i = \frac{1}{(i+1)(i+2)}, \quad i = 0, \dots, N-2, \qquad \pi_{N-1} = \frac1N
+
+    A further expert divides 1/N into 1/(N (N+1)) and 1/(N+1).
     """
     i = np.arange(float(experts))
     prior = 1.0 / ((i + 1.0) * (i + 2.0))

@@ -27,7 +27,7 @@ class OptimismState(NamedTuple):
     """State of an optimism rule between two rounds."""
 
     replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
-    """Mv_t, shape ``(d,)``: the gradient of the last loss at the mean of the new points.
+    """Mv_t, shape ``(d,)``: the last loss's gradient at the new points' mean by old weights.
 
     For :class:`LastGradientOptimism` it is the gradient of the last loss at the last decision.
     """
@@ -54,8 +54,8 @@ class Optimism(Protocol):
     def step(
         self,
         state: OptimismState,
-        observed: Vector,
-        gradient: Gradient,
+        observed_gradient: Vector,
+        gradient_field: Gradient,
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
@@ -65,10 +65,10 @@ class Optimism(Protocol):
         ----------
         state
             State with the prediction M_t of this round.
-        observed
+        observed_gradient
             g_t, the gradient at the decision, shape ``(d,)``.
-        gradient
-            Gradient field of the loss f_t of this round.
+        gradient_field
+            The function from points to gradients of the loss f_t of this round.
         weights
             Weights p_t of this round, shape ``(N,)``.
         points
@@ -77,7 +77,7 @@ class Optimism(Protocol):
         ...
 
 
-def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vector:
+def replay_gradient(gradient_field: Gradient, weights: Vector, points: Matrix) -> Vector:
     r"""Return the gradient of the last loss at a point close to the next decision.
 
     .. math:: \nabla f_t(\bar x_{t+1}), \qquad \bar x_{t+1} = \sum_i p_{t,i}\, x_{t+1,i}
@@ -91,7 +91,7 @@ def replay_gradient(gradient: Gradient, weights: Vector, points: Matrix) -> Vect
     # x_{t+1} depends on p_{t+1}, and p_{t+1} on this prediction. Old weights with new points break
     # the cycle; the stability term in the bound of Hedge covers the error:
     # norm(x_{t+1} - xbar_{t+1}) <= D norm(p_{t+1} - p_t)_1.
-    return gradient(weights @ points)
+    return gradient_field(weights @ points)
 
 
 @final
@@ -105,8 +105,8 @@ class NullOptimism:
     def step(
         self,
         state: OptimismState,
-        observed: Vector,
-        gradient: Gradient,
+        observed_gradient: Vector,
+        gradient_field: Gradient,
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
@@ -116,7 +116,7 @@ class NullOptimism:
 
 @final
 class VariationOptimism:
-    """Predict the gradient of the last loss at the mean of the new points, as in Sword_var."""
+    """Predict the last loss's gradient at the new points' mean by old weights, as in Sword_var."""
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
@@ -125,13 +125,13 @@ class VariationOptimism:
     def step(
         self,
         state: OptimismState,
-        observed: Vector,
-        gradient: Gradient,
+        observed_gradient: Vector,
+        gradient_field: Gradient,
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
         """Return the state with the replayed gradient as prediction."""
-        return state._replace(replayed_gradient=replay_gradient(gradient, weights, points))
+        return state._replace(replayed_gradient=replay_gradient(gradient_field, weights, points))
 
 
 @final
@@ -145,13 +145,13 @@ class LastGradientOptimism:
     def step(
         self,
         state: OptimismState,
-        observed: Vector,
-        gradient: Gradient,
+        observed_gradient: Vector,
+        gradient_field: Gradient,
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
         """Return the state with the observed gradient as prediction."""
-        return state._replace(replayed_gradient=observed)
+        return state._replace(replayed_gradient=observed_gradient)
 
 
 @final
@@ -191,19 +191,20 @@ class LearnedOptimism:
     def step(
         self,
         state: OptimismState,
-        observed: Vector,
-        gradient: Gradient,
+        observed_gradient: Vector,
+        gradient_field: Gradient,
         weights: Vector,
         points: Matrix,
     ) -> OptimismState:
         """Return the state with the squared errors of both predictions added."""
         # In round 1 both predictions are 0: norm(g_1)^2 enters both sums and cancels in Dv - Ds.
-        error = observed - state.replayed_gradient
-        replay_error, zero_error = float(error @ error), float(observed @ observed)
+        error = observed_gradient - state.replayed_gradient
+        replay_error = float(error @ error)
+        zero_error = float(observed_gradient @ observed_gradient)
         difference = state.difference + replay_error - zero_error
         magnitude = state.magnitude + replay_error + zero_error
         return OptimismState(
-            replay_gradient(gradient, weights, points),
+            replay_gradient(gradient_field, weights, points),
             difference,
             magnitude,
             trust(self.rate, difference, magnitude),

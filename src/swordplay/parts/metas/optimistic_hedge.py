@@ -20,7 +20,7 @@ class HedgeState(NamedTuple):
     log_prior: Annotated[Vector, array("experts", low=-1e3, high=0.0)]
     """Logarithms of the weights before the first round."""
     cumulative: Annotated[Vector, array("experts", low=0.0)]
-    """Sum of the losses of each expert since the last restart, minus the smallest such sum."""
+    """Discounted sum of the losses of each expert since a restart, minus the smallest such sum."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
@@ -37,14 +37,16 @@ class OptimisticHedge:
         \ell_{s,i} + m_{t+1,i}\big)\Big)
 
     The current rate multiplies the whole cumulative loss (follow the regularised leader, not mirror
-    descent). For rates that never increase and every expert i
+    descent). The formula is for a rate whose ``decay`` is 1; with a smaller one, the sum is
+    multiplied by it in every round. For rates that never increase and every expert i
 
     .. math:: \sum_t \langle p_t, \ell_t \rangle - \ell_{t,i} \le \frac{\lambda}{\varepsilon_T}
         + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t -
           p_{t-1}\|_1^2}{4 \varepsilon_{t-1}}.
 
     with :math:`\lambda = \ln(1 / \min_i \pi_i)` and the half range :math:`\mathrm{hr}(v) = (\max v
-    - \min v)/2`. With an optimism of 0 this is Hedge.
+    - \min v)/2`. With an optimism of 0 this is Hedge. λ, the term of the prior in this bound, is
+    called ``prior_cost``.
 
     Parameters
     ----------
@@ -73,13 +75,15 @@ class OptimisticHedge:
         zeros = np.zeros_like(prior)
         log_prior = np.log(prior)
         return HedgeState(
-            log_prior, zeros, zeros, prior, self.rate.start(self.constants, entropy(log_prior))
+            log_prior, zeros, zeros, prior, self.rate.start(self.constants, prior_cost(log_prior))
         )
 
-    def learn(self, state: HedgeState, losses: Vector, gradient_error: float) -> HedgeState:
+    def learn(self, state: HedgeState, losses: Vector, squared_gradient_error: float) -> HedgeState:
         """Return the state with the losses l_t of a round added; the weights do not change yet."""
-        error = OptimismError(half_range(losses - state.optimism) ** 2, gradient_error)
-        rate, restarts = self.rate.step(state.rate, error, self.constants, entropy(state.log_prior))
+        error = OptimismError(half_range(losses - state.optimism) ** 2, squared_gradient_error)
+        rate, restarts = self.rate.step(
+            state.rate, error, self.constants, prior_cost(state.log_prior)
+        )
         cumulative = (
             np.zeros_like(losses) if restarts else self.rate.decay * state.cumulative + losses
         )
@@ -108,8 +112,8 @@ def half_range(values: Vector) -> float:
     return float(values.max() - values.min()) / 2
 
 
-def entropy(log_prior: Vector) -> float:
-    """Return λ = ln(1 / smallest prior); it is ln N, the entropy, if the prior is uniform."""
+def prior_cost(log_prior: Vector) -> float:
+    """Return λ = ln(1 / smallest prior), the prior's term in the regret bound; ln N if uniform."""
     return -float(log_prior.min())
 
 

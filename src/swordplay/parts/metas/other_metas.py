@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, final
 import numpy as np
 
 from swordplay.core import arguments
-from swordplay.core.state import OBSERVED_ROUNDS, array, number
+from swordplay.core.state import OBSERVED_ROUNDS_RANGE, array, number
 from swordplay.core.types import Vector
 from swordplay.parts.metas.meta import (
     checked_prior,
@@ -64,7 +64,7 @@ class FixedShareState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the losses: ``range``, or unless that is given the largest difference so far."""
+    """Unit of the losses: ``range`` if it was given, else the largest difference so far."""
 
 
 @final
@@ -88,8 +88,8 @@ class FixedShare:
         \ln(N/\alpha))}` unless given, which minimises the bound if the best expert changes that
         often.
     range
-        Bound on the differences of the losses of a round (less their optimism), such as D G. Unless
-        given it is measured: the largest difference so far.
+        Bound on the differences of the losses of a round (minus their optimism), such as D G.
+        Unless given it is measured: the largest difference so far.
 
     References
     ----------
@@ -127,7 +127,7 @@ class FixedShare:
         return FixedShareState(np.log(prior), prior, np.zeros_like(prior), prior, self.range or 0.0)
 
     def learn(
-        self, state: FixedShareState, losses: Vector, gradient_error: float
+        self, state: FixedShareState, losses: Vector, squared_gradient_error: float
     ) -> FixedShareState:
         """Return the state with the losses of the round added and a share redistributed."""
         unit = scaled_regrets(state.weights, losses, state.optimism, state.unit).unit
@@ -184,14 +184,14 @@ class AdaNormalHedgeState(NamedTuple):
     """Logarithms of the weights before the first round."""
     regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of r_i = <p, l> - l_i so far, in the unit."""
-    magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED_ROUNDS.high)]
+    magnitudes: Annotated[Vector, array("experts", low=0.0, high=OBSERVED_ROUNDS_RANGE.high)]
     """C: sum of abs(r_i) so far, in the unit."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: ``range``, or unless that is given the largest difference so far."""
+    """Unit of the regrets: ``range`` if it was given, else the largest difference so far."""
 
 
 @final
@@ -234,13 +234,13 @@ class AdaNormalHedge:
         return AdaNormalHedgeState(np.log(prior), zeros, zeros, zeros, prior, self.range or 0.0)
 
     def learn(
-        self, state: AdaNormalHedgeState, losses: Vector, gradient_error: float
+        self, state: AdaNormalHedgeState, losses: Vector, squared_gradient_error: float
     ) -> AdaNormalHedgeState:
         """Return the state with the regrets of the round added."""
         scaled = scaled_regrets(state.weights, losses, np.zeros_like(losses), state.unit)
         return state._replace(
-            regrets=scaled.shrink * state.regrets + scaled.regrets,
-            magnitudes=scaled.shrink * state.magnitudes + np.abs(scaled.regrets),
+            regrets=scaled.unit_ratio * state.regrets + scaled.regrets,
+            magnitudes=scaled.unit_ratio * state.magnitudes + np.abs(scaled.regrets),
             unit=scaled.unit,
         )
 
@@ -287,7 +287,7 @@ class AdaptMLProdState(NamedTuple):
     """Logarithms of the weights before the first round."""
     log_products: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """ln w_i of the next round."""
-    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS.high)]
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS_RANGE.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
     """eta_i of the next round."""
@@ -296,7 +296,7 @@ class AdaptMLProdState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: ``range``, or unless that is given the largest difference so far."""
+    """Unit of the regrets: ``range`` if it was given, else the largest difference so far."""
 
 
 @final
@@ -316,7 +316,7 @@ class AdaptMLProd:
     Parameters
     ----------
     range
-        Bound on the differences of the losses of a round (less their optimism), such as D G, and
+        Bound on the differences of the losses of a round (minus their optimism), such as D G, and
         twice that with optimism. Unless given it is measured: the largest difference so far. The
         bound is proved for a range that is given.
 
@@ -346,16 +346,18 @@ class AdaptMLProd:
         )
 
     def learn(
-        self, state: AdaptMLProdState, losses: Vector, gradient_error: float
+        self, state: AdaptMLProdState, losses: Vector, squared_gradient_error: float
     ) -> AdaptMLProdState:
         """Return the state with the products multiplied and the rates of the next round."""
         scaled = scaled_regrets(state.weights, losses, state.optimism, state.unit)
-        squares = scaled.shrink**2 * state.squares + (scaled.regrets - scaled.expected) ** 2
+        squares = (
+            scaled.unit_ratio**2 * state.squares + (scaled.regrets - scaled.expected_regrets) ** 2
+        )
         rates = np.minimum(state.rates, _rates(squares, len(losses)))
         # ln of (1 + eta (r - rhat)) e^(eta rhat)
         log_factors = (
-            np.log1p(state.rates * (scaled.regrets - scaled.expected))
-            + state.rates * scaled.expected
+            np.log1p(state.rates * (scaled.regrets - scaled.expected_regrets))
+            + state.rates * scaled.expected_regrets
         )
         return state._replace(
             log_products=rates / state.rates * (state.log_products + log_factors),
@@ -405,14 +407,14 @@ class SquintState(NamedTuple):
     """Logarithms of the weights before the first round."""
     regrets: Annotated[Vector, array("experts", low=-MAX_REGRET, high=MAX_REGRET)]
     """R: sum of the regrets r_i so far, in the unit."""
-    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS.high)]
+    squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS_RANGE.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: ``range``, or unless that is given the largest difference so far."""
+    """Unit of the regrets: ``range`` if it was given, else the largest difference so far."""
 
 
 @final
@@ -430,7 +432,7 @@ class Squint:
     Parameters
     ----------
     range
-        Bound on the differences of the losses of a round (less their optimism), such as D G, and
+        Bound on the differences of the losses of a round (minus their optimism), such as D G, and
         twice that with optimism. Unless given it is measured: the largest difference so far. The
         bound is proved for a range that is given.
 
@@ -456,12 +458,15 @@ class Squint:
         zeros = np.zeros_like(prior)
         return SquintState(np.log(prior), zeros, zeros, zeros, prior, self.range or 0.0)
 
-    def learn(self, state: SquintState, losses: Vector, gradient_error: float) -> SquintState:
+    def learn(
+        self, state: SquintState, losses: Vector, squared_gradient_error: float
+    ) -> SquintState:
         """Return the state with the regrets of the round added."""
         scaled = scaled_regrets(state.weights, losses, state.optimism, state.unit)
         return state._replace(
-            regrets=scaled.shrink * state.regrets + scaled.regrets,
-            squares=scaled.shrink**2 * state.squares + (scaled.regrets - scaled.expected) ** 2,
+            regrets=scaled.unit_ratio * state.regrets + scaled.regrets,
+            squares=scaled.unit_ratio**2 * state.squares
+            + (scaled.regrets - scaled.expected_regrets) ** 2,
             unit=scaled.unit,
         )
 

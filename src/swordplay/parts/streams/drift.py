@@ -135,7 +135,7 @@ def jumps(
     """
     T, d = arguments.integer("rounds", rounds), arguments.integer("dim", dim)
     rng, domain = _generator(seed), Ball(d, radius)
-    comparators = _jumping(rng, domain, T, arguments.integer("every", every))
+    comparators = _jumping_comparators(rng, domain, T, arguments.integer("every", every))
     return _with_targets(rng, domain, comparators, _directions(rng, T, d), noise, loss, threshold)
 
 
@@ -166,7 +166,10 @@ def noise_then_jumps(
     T, d, noisy_rounds, quiet_rounds, rng, domain = _halves(rounds, dim, radius, seed)
     constant_half = np.repeat(_random_points(rng, domain, 1), noisy_rounds, axis=0)
     comparators = np.concatenate(
-        [constant_half, _jumping(rng, domain, quiet_rounds, arguments.integer("every", every))]
+        [
+            constant_half,
+            _jumping_comparators(rng, domain, quiet_rounds, arguments.integer("every", every)),
+        ]
     )
     noise_levels = np.repeat([_noise_level(noise, loss), 0.0], [noisy_rounds, quiet_rounds])
     return _with_targets(
@@ -199,7 +202,9 @@ def jumps_then_noise(
         Noise of the second half; the first has none. At most 1 for the logistic loss.
     """
     T, d, quiet_rounds, noisy_rounds, rng, domain = _halves(rounds, dim, radius, seed)
-    jumping_half = _jumping(rng, domain, quiet_rounds, arguments.integer("every", every))
+    jumping_half = _jumping_comparators(
+        rng, domain, quiet_rounds, arguments.integer("every", every)
+    )
     constant_half = np.repeat(
         jumping_half[-1:] if quiet_rounds else _random_points(rng, domain, 1), noisy_rounds, axis=0
     )
@@ -272,7 +277,7 @@ def _random_points(rng: np.random.Generator, domain: Ball, count: int) -> Matrix
     return COMPARATOR_RADIUS * domain.radius * _directions(rng, count, domain.dim)
 
 
-def _jumping(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:
+def _jumping_comparators(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:
     """Return comparators that jump to a random point every ``every`` rounds, ``(rounds, d)``."""
     segments = -(-rounds // every)  # rounded up
     points = _random_points(rng, domain, segments)

@@ -110,13 +110,15 @@ class LinearStream:
             )
         if self.dim == 0:
             raise ValueError("features must have at least one column, got none.")
-        bad = self._bad_rows()
-        self.skipped: Any = np.flatnonzero(bad) if on_bad == "skip" else np.empty(0, dtype=np.int64)
+        is_bad = self._bad_rows()
+        self.skipped: Any = (
+            np.flatnonzero(is_bad) if on_bad == "skip" else np.empty(0, dtype=np.int64)
+        )
         """Indices of the rows that were left out: not finite, or a target that is not a label."""
-        if on_bad == "skip" and bad.any():
-            self.features, self.targets = self.features[~bad], self.targets[~bad]
-        elif bad.any():
-            raise ValueError(self._bad_row_message(int(bad.argmax())))
+        if on_bad == "skip" and is_bad.any():
+            self.features, self.targets = self.features[~is_bad], self.targets[~is_bad]
+        elif is_bad.any():
+            raise ValueError(self._bad_row_message(int(is_bad.argmax())))
 
     def __repr__(self) -> str:
         return f"LinearStream(rounds={len(self)}, dim={self.dim}, loss={self.loss!r})"
@@ -237,14 +239,14 @@ class LinearStream:
 
     def _bad_rows(self) -> NDArray[np.bool_]:
         """Mask of the rows that are not finite or whose target is not a label."""
-        bad = ~np.isfinite(self.targets)
+        is_bad = ~np.isfinite(self.targets)
         if self.loss == "logistic":
-            bad |= ~np.isin(self.targets, (0.0, 1.0))
+            is_bad |= ~np.isin(self.targets, (0.0, 1.0))
         if not self.sparse:
-            return np.asarray(bad | ~np.isfinite(self.features).all(axis=1))
-        row_of_entry = np.repeat(np.arange(len(bad)), np.diff(self.features.indptr))
-        bad[row_of_entry[~np.isfinite(self.features.data)]] = True
-        return np.asarray(bad)
+            return np.asarray(is_bad | ~np.isfinite(self.features).all(axis=1))
+        row_of_entry = np.repeat(np.arange(len(is_bad)), np.diff(self.features.indptr))
+        is_bad[row_of_entry[~np.isfinite(self.features.data)]] = True
+        return np.asarray(is_bad)
 
     def _bad_row_message(self, row: int) -> str:
         """Return the error message for a bad row."""

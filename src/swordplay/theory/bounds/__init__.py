@@ -4,13 +4,13 @@ Each function returns an explicit upper bound on dynamic regret, without O(). In
 the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D P_T`, and :math:`\lambda
 = \ln N` with N the number of experts.
 
-``tuning="safe"`` (the default) is the bound that holds with every constant for the library's
-default pools and rates (proofs: ``docs/proofs.md``); ``tuning="paper"`` is the bound of the paper's
+``tuning="safe"`` (the default) is the bound, with all constants explicit, of the library's default
+pools and rates (proofs: ``docs/proofs.md``); ``tuning="paper"`` is the bound of the paper's
 own pools and fixed rates by the paper's lemmas.
 
 A bound holds only under its assumptions. Given ``assumptions=learner.assumptions``, a function
-raises an error if the learner has observed that one of them is false: a gradient longer than G, a
-loss less smooth than L, more rounds than T, a negative loss.
+raises an error if the learner has observed that one of them is false: a gradient of norm above G, a
+loss whose smoothness exceeds L, more rounds than T, a negative loss.
 """
 
 from swordplay.theory.bounds.meta_lemma_1_theorems_2_6 import (

@@ -24,7 +24,10 @@ from swordplay.theory.bounds.theorem import (
 )
 
 OPTIMISM_COST = 2 + 4 * math.log(2)
-"""Multiple of G^2 that learning the optimism adds to the squared errors of the optimism."""
+"""Multiple of G^2 that learning the optimism adds to the sum of its squared errors.
+
+Proof: ``docs/proofs.md``, "Theorems 2 and 6: the meta".
+"""
 MAX_CLAIMED_GRADIENT = 0.25
 """Gradient bound up to which the paper's claim about the learned optimism holds.
 
@@ -207,6 +210,7 @@ def safe_meta_regret(D: float, L: float, lam: float, square_sum: float) -> float
     """2 D sqrt(lam S) + 2 L D^2 lam: bound on meta-regret at the library's default rate.
 
     S is ``square_sum``, a bound on the sum of squared errors of the optimism, in units of D^2.
+    Proof: ``docs/proofs.md``, "Theorems 2 and 6: the meta".
     """
     return 2 * D * math.sqrt(lam * square_sum) + 2 * L * D**2 * lam
 

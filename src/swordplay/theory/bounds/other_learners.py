@@ -368,7 +368,7 @@ def sacs(
 def aligator(
     *, width: Positive, last: PositiveInt, assumptions: Assumptions | None = None
 ) -> float:
-    r"""Bound on Aligator's squared error less the squared error of an interval's running mean.
+    r"""Bound on Aligator's squared error minus the squared error of an interval's running mean.
 
     .. math:: \sum_{t \in J} (x_t - y_t)^2 - (\bar y_{J,t} - y_t)^2 \le 2 b^2 \ln(2 s)
 

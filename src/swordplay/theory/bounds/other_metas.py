@@ -44,7 +44,7 @@ HALVINGS = 54
 
 
 def _prior_weight(name: str, value: Any) -> float:
-    """A number in (0, 1]."""
+    """Check that a value is a weight in (0, 1]."""
     number = arguments.positive(name, value)
     if number > 1:
         raise ValueError(

@@ -2,8 +2,8 @@ r"""Bounds of Sword_var, Sword_small and Sword_best: Theorems 3, 5 and 7.
 
 In the formulas D is the diameter, G the gradient bound, L the smoothness, :math:`A = D^2 + 2 D
 P_T`, and :math:`\lambda = \ln N` with N the number of experts. ``tuning="safe"`` gives the bound
-of the library's default pools and rates, which holds with every constant; ``tuning="paper"`` gives
-the bound of the paper's pools and fixed rates. The decorator
+of the library's default pools and rates, with all constants explicit; ``tuning="paper"`` gives the
+bound of the paper's pools and fixed rates. The decorator
 :func:`~swordplay.theory.bounds.theorem.theorem` checks ``assumptions``.
 """
 
@@ -58,13 +58,13 @@ def sword_var(
 
     References
     ----------
-    Zhao et al. (2020), Theorem 3.
+    Zhao et al. (2020), Theorem 3; the safe form: ``docs/proofs.md``, "Theorems 3, 5 and 7".
     """
     D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
     A, V = path_term(D, path_length), variation
     if tuning == "paper":
-        return _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(D, G, L, lam, 2 * V)
-    return _safe_variation_experts(A, G, L, V) + safe_meta_regret(D, L, lam, V + 2 * G**2)
+        return _paper_variation_regret(A, D, G, L, V) + paper_meta_regret(D, G, L, lam, 2 * V)
+    return _safe_variation_regret(A, G, L, V) + safe_meta_regret(D, L, lam, V + 2 * G**2)
 
 
 @theorem
@@ -87,9 +87,9 @@ def sword_small(
 
     The paper's form has :math:`a = 16 L D^2 (2 + \lambda)` and c the regret bound of the best
     expert of the paper's pool. The paper bounds the meta's regret by
-    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}`, with :math:`\bar F_T` the learner's squared
-    gradients, and :math:`\bar F_T` by :math:`4 L F^x_T`, with :math:`F^x_T` the learner's loss (the
-    self-bounding lemma).
+    :math:`2 D \sqrt{(2 + \lambda) \bar F_T}`, with :math:`\bar F_T` the sum of the learner's
+    squared gradients. The self-bounding lemma bounds this sum by :math:`4 L F^x_T`, with
+    :math:`F^x_T` the learner's loss.
 
     The paper's pool assumes :math:`F_T \le G D T`, which is false for some losses with their
     minimum outside the domain. For these the bound uses the best step size that the pool has, for
@@ -98,15 +98,16 @@ def sword_small(
 
     References
     ----------
-    Zhao et al. (2020), Theorem 5; the self-bounding lemma is Lemma 4.
+    Zhao et al. (2020), Theorem 5; the self-bounding lemma is Lemma 4. The safe form:
+    ``docs/proofs.md``, "Theorems 3, 5 and 7".
     """
     D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
     A, F = path_term(D, path_length), comparator_loss
     if tuning == "paper":
-        expert_regret = _paper_small_loss_experts("sword_small", A, D, G, L, F, horizon)
+        expert_regret = _paper_small_loss_regret("sword_small", A, D, G, L, F, horizon)
         return _solve_self_bounding(expert_regret, 16 * L * D**2 * (2 + lam), F)
     return _solve_self_bounding(
-        _safe_small_loss_experts(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F
+        _safe_small_loss_regret(A, L, F) + D * G * math.sqrt(lam), 2 * L * D**2 * lam, F
     )
 
 
@@ -131,47 +132,56 @@ def sword_best(
 
     with :math:`a = 4 L D^2 \lambda`, :math:`c = E_s + L D^2 \lambda + 2 D G \sqrt{(2 + 4 \ln 2)
     \lambda}`, :math:`E_v` and :math:`E_s` as in :func:`sword_var` and :func:`sword_small`;
-    ``experts`` counts both kinds. The paper's form assumes the paper's claim about the learned
-    optimism, which holds for G <= 1/4; for larger G the function warns.
+    ``experts`` counts both kinds. The paper's form is the smaller of that of :func:`sword_var` with
+    :math:`V_T + \tfrac12 \ln 2` in the meta's part, and that of :func:`sword_small` with c larger
+    by :math:`2 \sqrt 8 L D^2 (2 + \lambda) + 2 D \sqrt{(2 + \lambda) \ln 2}`. It assumes the
+    paper's claim about the learned optimism, which holds for G <= 1/4; for larger G the function
+    warns.
 
     References
     ----------
-    Zhao et al. (2020), Theorem 7.
+    Zhao et al. (2020), Theorem 7; the safe form: ``docs/proofs.md``, "Theorems 3, 5 and 7".
     """
     D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
     A, V, F = path_term(D, path_length), variation, comparator_loss
     if tuning == "paper":
         warn_of_optimism_claim("sword_best", G)
-        variation_form = _paper_variation_experts(A, D, G, L, V) + paper_meta_regret(
+        variation_form = _paper_variation_regret(A, D, G, L, V) + paper_meta_regret(
             D, G, L, lam, 2 * V + math.log(2)
         )
         optimism_term = paper_optimism_term(D, L, lam)
-        expert_regret = _paper_small_loss_experts("sword_best", A, D, G, L, F, horizon)
+        expert_regret = _paper_small_loss_regret("sword_best", A, D, G, L, F, horizon)
         loss_form = _solve_self_bounding(
             expert_regret + optimism_term, 16 * L * D**2 * (2 + lam), F
         )
         return min(variation_form, loss_form)
     optimism_cost = OPTIMISM_COST * G**2
-    variation_form = _safe_variation_experts(A, G, L, V) + safe_meta_regret(
+    variation_form = _safe_variation_regret(A, G, L, V) + safe_meta_regret(
         D, L, lam, V + optimism_cost
     )
     constant = (
-        _safe_small_loss_experts(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(optimism_cost * lam)
+        _safe_small_loss_regret(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(optimism_cost * lam)
     )
     return min(variation_form, _solve_self_bounding(constant, 4 * L * D**2 * lam, F))
 
 
-def _safe_variation_experts(A: float, G: float, L: float, V: float) -> float:
-    """E_v: regret bound of the best expert of the safe pool, by the gradient variation."""
+def _safe_variation_regret(A: float, G: float, L: float, V: float) -> float:
+    """E_v: regret bound of the best expert of the safe pool, by the gradient variation.
+
+    Proof: ``docs/proofs.md``, "The best expert of the safe pool".
+    """
     return math.sqrt(1.5 * A * (V + 0.75 * G**2)) + L * A
 
 
-def _safe_small_loss_experts(A: float, L: float, F: float) -> float:
-    """E_s: regret bound of the best expert of the safe pool, by the comparators' loss."""
+def _safe_small_loss_regret(A: float, L: float, F: float) -> float:
+    """E_s: regret bound of the best expert of the safe pool, by the comparators' loss.
+
+    Proof: ``docs/proofs.md``, "The best expert of the safe pool".
+    """
     return 3 * math.sqrt(L * A * F) + 2 * L * A
 
 
-def _paper_variation_experts(A: float, D: float, G: float, L: float, V: float) -> float:
+def _paper_variation_regret(A: float, D: float, G: float, L: float, V: float) -> float:
     """Regret bound of the best expert of the paper's pool, by the gradient variation.
 
     An expert's bound is A/(2 eta) + eta V + G D. If the pool has a step size between half the best
@@ -182,7 +192,7 @@ def _paper_variation_experts(A: float, D: float, G: float, L: float, V: float) -
     return 1.5 * math.sqrt(2 * A * V) + 4 * L * A + G * D
 
 
-def _paper_small_loss_experts(
+def _paper_small_loss_regret(
     bound_name: str, A: float, D: float, G: float, L: float, F: float, horizon: int | None
 ) -> float:
     """Regret bound of the best expert of the paper's pool, by the comparators' loss.

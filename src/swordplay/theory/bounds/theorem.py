@@ -27,10 +27,10 @@ Check = Callable[[str, Any], Any]
 """Takes name and value of an argument; returns the converted value or raises an error."""
 
 CALLER_STACKLEVEL = 5
-"""``stacklevel`` with which a warning in a helper of a bound names the caller of the bound.
+"""``stacklevel`` for warnings in a bound's helper: they point at the line that called the bound.
 
-Between warning and caller lie the helper, the bound, and the wrappers of
-``arguments.explain_overflow`` and ``theorem``.
+Four frames lie between: the helper, the bound, and the wrappers of ``arguments.explain_overflow``
+and ``theorem``.
 """
 
 

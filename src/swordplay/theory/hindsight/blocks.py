@@ -1,10 +1,10 @@
-r"""Best comparator sequence for long streams in many dimensions, by blocks of rounds.
+r"""Best comparator sequence for a given penalty, for long streams in many dimensions, by blocks.
 
 Moves are penalised by λ times their length, so comparators move seldom. Consecutive rounds that
 share a comparator form a block, and the blocks form a shorter chain. The solution of this chain
-solves the whole problem if the moves inside of the blocks, which are 0, have dual variables no
-longer than λ. Cumulative sums of gradients are candidates for these dual variables. Where a
-candidate is longer than λ, its block is split, and the chain is solved again (an active-set
+solves the whole problem if the moves inside of the blocks, which are 0, have dual variables of
+norm at most λ. Cumulative sums of gradients are candidates for these dual variables. Where a
+candidate has a norm above λ, its block is split, and the chain is solved again (an active-set
 method). The gap is certified for all rounds, whatever the blocks are.
 
 References
@@ -50,7 +50,7 @@ CHAIN_GAP = 0.5
 COARSE_CHAIN_GAP = 1e-3
 """Gap to which the chain of blocks is solved at first, as a fraction of the best gap so far."""
 SHORTEST_MOVE = 1e-4
-"""Smallest move, in diameters, at which a block begins when the next penalty is solved."""
+"""Shorter moves, in diameters, start no block when a solution gives the next initial blocks."""
 SPLITS_PER_BLOCK = 4
 """Most splits of one block at a time."""
 
@@ -74,7 +74,7 @@ def solve(
     Parameters
     ----------
     losses, coordinates
-        The losses and the domain.
+        The losses, and the domain in coordinates of its affine hull; points are in these.
     penalty
         λ > 0.
     target_gap
@@ -82,8 +82,8 @@ def solve(
     progress
         Called after each solution of the chain of blocks.
     starts
-        First rounds of the initial blocks, ascending from 0; by default :data:`INITIAL_BLOCKS`
-        blocks of one length.
+        First rounds of the initial blocks, ascending from 0. None stands for
+        :data:`INITIAL_BLOCKS` blocks of one length.
     """
     rounds = len(losses.features)
     starts = (
@@ -131,50 +131,50 @@ def _points_and_duals(blocks: BlockLosses, block_solution: Solution) -> tuple[Ma
     Dual variables of moves between blocks are those of the solution. Inside of a block they are
     cumulative sums of the gradients of losses and of the domain's constraints. The latter are known
     for the whole block only, and are distributed evenly over its rounds. The dual variables inside
-    of a block may be longer than the penalty.
+    of a block may have norms above the penalty.
     """
-    points = blocks.spread_to_rows(block_solution.points)
+    points = blocks.spread_to_rounds(block_solution.points)
     gradients = blocks.losses.gradients(points)
     zero_row = np.zeros((1, points.shape[1]))
     constraint_gradients = (
-        -stationarity_residuals(blocks.sum_rows(gradients), block_solution.duals)
+        -stationarity_residuals(blocks.sum_rounds(gradients), block_solution.duals)
         / blocks.lengths[:, None]
     )
     # Stationarity inside of a block: z_{t+1} = z_t + gradients of round t.
-    sums = np.cumsum(gradients + blocks.spread_to_rows(constraint_gradients), axis=0)
+    sums = np.cumsum(gradients + blocks.spread_to_rounds(constraint_gradients), axis=0)
     # For each block: the sum of all rounds before it, and the dual variable of the move into it.
     sums_before = np.concatenate([zero_row, sums[blocks.starts[1:] - 1]])
     entering_duals = np.concatenate([zero_row, block_solution.duals])
-    duals = (sums + blocks.spread_to_rows(entering_duals - sums_before))[:-1]
+    duals = (sums + blocks.spread_to_rounds(entering_duals - sums_before))[:-1]
     if len(block_solution.duals):
         duals[blocks.starts[1:] - 1] = block_solution.duals
     return points, duals
 
 
-def _splits(blocks: BlockLosses, dual_lengths: Vector) -> Any:
-    """Rounds at which blocks are split: where dual variables are longer than the penalty.
+def _splits(blocks: BlockLosses, relative_norms: Vector) -> Any:
+    """Rounds at which blocks are split: where dual variables have norms above the penalty.
 
     Parameters
     ----------
     blocks
         The present blocks.
-    dual_lengths
-        Lengths of the dual variables of all moves, divided by the penalty, shape ``(T - 1,)``.
+    relative_norms
+        Norms of the dual variables of all moves, divided by the penalty, shape ``(T - 1,)``.
     """
     splits = []
     for start, length in zip(blocks.starts, blocks.lengths, strict=True):
-        lengths_inside = dual_lengths[start : start + length - 1]
-        if not len(lengths_inside) or lengths_inside.max() <= 1.0:
+        norms_inside = relative_norms[start : start + length - 1]
+        if not len(norms_inside) or norms_inside.max() <= 1.0:
             continue
-        # At most one split in each of SPLITS_PER_BLOCK parts of the block, at the longest one.
+        # At most one split in each of SPLITS_PER_BLOCK parts of the block, at the largest norm.
         part_starts = np.unique(
-            np.linspace(0, len(lengths_inside), SPLITS_PER_BLOCK, endpoint=False).astype(int)
+            np.linspace(0, len(norms_inside), SPLITS_PER_BLOCK, endpoint=False).astype(int)
         )
-        part_ends = np.append(part_starts[1:], len(lengths_inside))
+        part_ends = np.append(part_starts[1:], len(norms_inside))
         for part_start, part_end in zip(part_starts, part_ends, strict=True):
-            longest = part_start + int(lengths_inside[part_start:part_end].argmax())
-            if lengths_inside[longest] > 1.0:
-                splits.append(start + longest + 1)
+            largest = part_start + int(norms_inside[part_start:part_end].argmax())
+            if norms_inside[largest] > 1.0:
+                splits.append(start + largest + 1)
     return np.array(splits, dtype=int)
 
 
@@ -202,37 +202,37 @@ class BlockLosses:
 
     @cached_property
     def features(self) -> Matrix:
-        """Zeros, shape ``(K, n)``: Hessians of blocks have no part h a a', only matrices."""
+        """Zeros, shape ``(K, n)``: a block's Hessian is a matrix, without the part h a a'."""
         return np.zeros((len(self.starts), self.losses.features.shape[1]))
 
     @cached_property
     def slope_limited_rows(self) -> BlockRows | None:
-        """Rows with bounded slopes of all blocks; None if there are none."""
+        """The losses f(<a, w> + s) with bounded f' of all rounds; None if no f' is bounded."""
         rows = self.losses.slope_limited_rows
         return None if rows is None else BlockRows(rows, self)
 
-    def spread_to_rows(self, points: Matrix) -> Matrix:
+    def spread_to_rounds(self, points: Matrix) -> Matrix:
         """Comparator of each round, shape ``(T, n)``, from those of the blocks, ``(K, n)``."""
         return np.repeat(points, self.lengths, axis=0)
 
-    def sum_rows(self, rows: Array) -> Array:
+    def sum_rounds(self, values: Array) -> Array:
         """Sum over the rounds of each block: shape ``(T, ...)`` to shape ``(K, ...)``."""
-        return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0))
 
     def values(self, points: Matrix) -> Vector:
         """Sum of the losses of each block, shape ``(K,)``."""
-        return self.sum_rows(self.losses.values(self.spread_to_rows(points)))
+        return self.sum_rounds(self.losses.values(self.spread_to_rounds(points)))
 
     def gradients(self, points: Matrix) -> Matrix:
         """Sum of the gradients of each block, shape ``(K, n)``."""
-        return self.sum_rows(self.losses.gradients(self.spread_to_rows(points)))
+        return self.sum_rounds(self.losses.gradients(self.spread_to_rounds(points)))
 
     def curvature(self, points: Matrix) -> Curvature:
         """Sum of the Hessians of each block, as matrices."""
         matrices = (
             self._constant_matrices
             if self.has_affine_gradients
-            else self._matrices(self.losses.curvature(self.spread_to_rows(points)))
+            else self._matrices(self.losses.curvature(self.spread_to_rounds(points)))
         )
         return Curvature(np.zeros(len(self.starts)), matrices)
 
@@ -244,7 +244,8 @@ class BlockLosses:
     @cached_property
     def _constant_matrices(self) -> Array:
         """Hessians of losses with affine gradients, which are the same at all points."""
-        return self._matrices(self.losses.curvature(self.spread_to_rows(self.features)))
+        origin = np.zeros((len(self.starts), self.losses.features.shape[1]))
+        return self._matrices(self.losses.curvature(self.spread_to_rounds(origin)))
 
     def _matrices(self, curvature: Curvature) -> Array:
         """Sum over each block of h a a' + M, shape ``(K, n, n)``."""
@@ -254,12 +255,12 @@ class BlockLosses:
             rows = features[start : start + length]
             weights = curvature.feature_weights[start : start + length, None]
             np.matmul((rows * weights).T, rows, out=sums[k])
-        return sums + self.sum_rows(curvature.matrices) if len(curvature.matrices) else sums
+        return sums + self.sum_rounds(curvature.matrices) if len(curvature.matrices) else sums
 
 
 @final
 class BlockRows:
-    """The rows of losses with bounded slopes, where each block has several rows.
+    """Rows of all rounds, for the chain in which one block takes the place of several rounds.
 
     Parameters
     ----------
@@ -271,9 +272,10 @@ class BlockRows:
 
     def __init__(self, rows: SlopeLimitedRows, blocks: BlockLosses) -> None:
         self.features, self.shifts = rows.features, rows.shifts
-        self.slope_limits, self.slopes_per_residual = rows.slope_limits, rows.slopes_per_residual
+        self.slope_limits, self.secant_curvatures = rows.slope_limits, rows.secant_curvatures
         self.residuals = rows.residuals
-        self.residuals_of_slopes = rows.residuals_of_slopes
+        self.invert_slopes = rows.invert_slopes
         self.conjugates = rows.conjugates
-        self.spread_to_rows, self.sum_rows = blocks.spread_to_rows, blocks.sum_rows
+        # For the interior-point method a block is one round, with a row for each of its rounds.
+        self.spread_to_rows, self.sum_rows = blocks.spread_to_rounds, blocks.sum_rounds
         self.curvature_of = blocks.curvature_of

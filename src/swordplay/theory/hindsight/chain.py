@@ -76,9 +76,9 @@ class Segment(NamedTuple):
     """Rounds of one compiled call, the first arguments of the kernels of a chain."""
 
     first: int
-    """First round of the range."""
+    """First round of the segment."""
     end: int
-    """The round after the last one of the range."""
+    """The round after the last one of the segment."""
     first_stored: int
     """The round whose factors are ``factors[0]``."""
 

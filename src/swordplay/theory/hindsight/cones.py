@@ -56,7 +56,7 @@ class ConePairs(ABC):
 
     @abstractmethod
     def right_hand_side(self, mu: float) -> Matrix:
-        """Compute the right-hand side's part of this constraint for products that equal ``mu``.
+        """Compute this constraint's part of the right-hand side, for products that equal ``mu``.
 
         Also stores the part of the step that does not depend on the solution of the system.
         """
@@ -99,7 +99,7 @@ class NumberPairs(ABC):
 
     @abstractmethod
     def right_hand_side(self, mu: float) -> Matrix:
-        """Compute the right-hand side's part of this constraint for products that equal ``mu``.
+        """Compute this constraint's part of the right-hand side, for products that equal ``mu``.
 
         Also stores the part of the step that does not depend on the solution of the system.
         """

@@ -72,9 +72,10 @@ def minimize(sums: BlockSums, domain: Domain, tolerance: float, max_steps: int) 
     gradient schemes".
     """
     D = domain.diameter
-    target_gaps = tolerance * D * sums.gradient_norms
+    target_gaps = tolerance * D * sums.center_gradient_norm_sums
     target_gaps += ROUNDING * (
-        (D + np.linalg.norm(domain.center)) * sums.gradient_norms + D**2 * sums.smoothness
+        (D + np.linalg.norm(domain.center)) * sums.center_gradient_norm_sums
+        + D**2 * sums.smoothness
     )
     best_points = np.tile(domain.center, (len(target_gaps), 1))
     best_gaps = gaps(domain, best_points, sums.gradients(best_points))
@@ -157,7 +158,7 @@ class BlockSums(Protocol):
         ...
 
     @property
-    def gradient_norms(self) -> Vector:
+    def center_gradient_norm_sums(self) -> Vector:
         r""":math:`\sum_t \|\nabla f_t(c)\|` of each block at the domain's centre, ``(B,)``."""
         ...
 
@@ -179,7 +180,7 @@ class QuadraticSums:
     vectors: Matrix
     """b, shape ``(B, d)``."""
     smoothness: Vector
-    gradient_norms: Vector
+    center_gradient_norm_sums: Vector
 
     def gradients(self, points: Matrix) -> Matrix:
         """H x - b."""
@@ -191,7 +192,7 @@ class QuadraticSums:
             self.matrices[indices],
             self.vectors[indices],
             self.smoothness[indices],
-            self.gradient_norms[indices],
+            self.center_gradient_norm_sums[indices],
         )
 
 
@@ -202,7 +203,7 @@ class RowSums:
     rows: LinearRounds
     """The rounds, with features of shape ``(B, m, d)`` and targets of shape ``(B, m)``."""
     smoothness: Vector
-    gradient_norms: Vector
+    center_gradient_norm_sums: Vector
 
     def gradients(self, points: Matrix) -> Matrix:
         """Sum over the rows of slope times features."""
@@ -213,7 +214,7 @@ class RowSums:
     def select(self, indices: NDArray[np.intp]) -> RowSums:
         """The functions with these indices."""
         rows = LinearRounds(self.rows.features[indices], self.rows.targets[indices], self.rows.loss)
-        return RowSums(rows, self.smoothness[indices], self.gradient_norms[indices])
+        return RowSums(rows, self.smoothness[indices], self.center_gradient_norm_sums[indices])
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ class SparseRowSum:
     rows: LinearRounds
     """The rounds, with sparse features of shape ``(T, d)``."""
     smoothness: Vector
-    gradient_norms: Vector
+    center_gradient_norm_sums: Vector
 
     def gradients(self, points: Matrix) -> Matrix:
         """Sum over the rows of slope times features."""
@@ -242,7 +243,7 @@ class BlackBoxSums:
 
     blocks: Sequence[Sequence[Loss]]
     smoothness: Vector
-    gradient_norms: Vector
+    center_gradient_norm_sums: Vector
 
     def gradients(self, points: Matrix) -> Matrix:
         """Sum of the gradients of each block at its own point."""
@@ -258,7 +259,7 @@ class BlackBoxSums:
         return BlackBoxSums(
             [self.blocks[i] for i in indices],
             self.smoothness[indices],
-            self.gradient_norms[indices],
+            self.center_gradient_norm_sums[indices],
         )
 
 
@@ -266,9 +267,9 @@ class BlackBoxSums:
 def sums_over_blocks(
     stream: Iterable[Loss], domain: Domain, length: int | None
 ) -> Iterator[BlockSums]:
-    """Sums of the stream's losses over blocks of ``length`` rounds, or over all rounds (None).
+    """Sums of the stream's losses over blocks of ``length`` rounds; None: one block of all rounds.
 
-    A long stream gives several items, each with consecutive blocks of about
+    A long stream gives several batches, each with consecutive blocks of about
     :data:`CHUNK_NUMBERS` numbers.
     """
     losses = list(arguments.stream(stream))
@@ -306,41 +307,50 @@ def _dense_sums(rows: LinearRounds, domain: Domain, length: int) -> BlockSums:
     )
     y = np.concatenate([rows.targets, np.zeros(missing_rows)]).reshape(-1, length)
     rows, transposed = LinearRounds(A, y, rows.loss), np.swapaxes(A, 1, 2)
-    gradient_norms = (
+    center_gradient_norm_sums = (
         np.abs(rows.slopes(A @ domain.center)) * np.sqrt(np.einsum("bmd,bmd->bm", A, A))
     ).sum(axis=1)
     if isinstance(rows.loss, SquaredLoss) and length >= rows.dim:
         # More rounds than coordinates: the normal equations are smaller than the rows.
         gram = transposed @ A
         return QuadraticSums(
-            gram, (transposed @ y[..., None])[..., 0], _largest_eigenvalues(gram), gradient_norms
+            gram,
+            (transposed @ y[..., None])[..., 0],
+            _largest_eigenvalues(gram),
+            center_gradient_norm_sums,
         )
     gram = transposed @ A if length >= rows.dim else A @ transposed
-    return RowSums(rows, rows.loss.curvature * _largest_eigenvalues(gram), gradient_norms)
+    return RowSums(
+        rows, rows.loss.curvature * _largest_eigenvalues(gram), center_gradient_norm_sums
+    )
 
 
 def _sparse_sum(rows: LinearRounds, domain: Domain) -> SparseRowSum:
     squared_norms = np.asarray(rows.features.multiply(rows.features).sum(axis=1)).ravel()
-    gradient_norms = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(squared_norms)
+    center_gradient_norm_sums = np.abs(rows.slopes(rows.predictions(domain.center))) @ np.sqrt(
+        squared_norms
+    )
     smoothness = rows.loss.curvature * squared_norms.sum()
-    return SparseRowSum(rows, np.array([smoothness]), np.array([gradient_norms]))
+    return SparseRowSum(rows, np.array([smoothness]), np.array([center_gradient_norm_sums]))
 
 
 def _sums_of_losses(losses: Sequence[Loss], domain: Domain, length: int) -> BlockSums:
     starts = range(0, len(losses), length)
     blocks = [losses[i : i + length] for i in starts]
-    gradient_norms = np.array(
+    center_gradient_norm_sums = np.array(
         [np.linalg.norm(_gradients(block, domain.center), axis=1).sum() for block in blocks]
     )
     quadratics = [quadratic for quadratic in map(as_quadratic, losses) if quadratic is not None]
     if len(quadratics) == len(losses):
         matrices = np.add.reduceat([quadratic.matrix for quadratic in quadratics], starts)
         vectors = np.add.reduceat([quadratic.vector for quadratic in quadratics], starts)
-        return QuadraticSums(matrices, vectors, _largest_eigenvalues(matrices), gradient_norms)
+        return QuadraticSums(
+            matrices, vectors, _largest_eigenvalues(matrices), center_gradient_norm_sums
+        )
     # Losses of unknown smoothness add nothing: a first guess, which descent doubles where needed.
     known_smoothness = [sum(loss.smoothness or 0.0 for loss in block) for block in blocks]
-    first_guesses = np.maximum(known_smoothness, gradient_norms / domain.diameter)
-    return BlackBoxSums(blocks, first_guesses, gradient_norms)
+    first_guesses = np.maximum(known_smoothness, center_gradient_norm_sums / domain.diameter)
+    return BlackBoxSums(blocks, first_guesses, center_gradient_norm_sums)
 
 
 def _gradients(losses: Sequence[Loss], point: Vector) -> Matrix:

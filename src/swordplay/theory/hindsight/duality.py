@@ -1,8 +1,11 @@
 """Solutions of hindsight problems, and lower bounds by convex duality that certify them.
 
-The problem is to minimise the losses of a comparator sequence plus a penalty for each move. Any
-dual variables of the moves that are no longer than the penalty give a valid lower bound, however
-they were found; good ones give a bound close to the minimum, which proves how good a sequence is.
+The problem is to minimise the losses of a comparator sequence plus a penalty for each move. Take
+one dual variable per move, of norm at most the penalty. Any such choice gives a valid lower bound.
+A good choice gives a bound close to the minimum, which proves how good a sequence is.
+
+Points are given by their n coordinates in the affine hull of the domain
+(:class:`~swordplay.theory.hindsight.losses_in_domain.DomainCoordinates`).
 """
 
 from __future__ import annotations
@@ -69,7 +72,7 @@ def lower_bound(
     gradients, intercepts
         g, shape ``(T, n)``, and i, shape ``(T,)``.
     duals
-        :math:`z_2, \dots, z_T`, shape ``(T - 1, n)``, none longer than the penalty λ.
+        :math:`z_2, \dots, z_T`, shape ``(T - 1, n)``, of norm at most the penalty λ.
     """
     residuals = stationarity_residuals(gradients, duals)
     return float((intercepts - coordinates.support(-residuals)).sum())
@@ -98,6 +101,6 @@ def solution_of_points(
 
 
 def clip_duals(duals: Matrix, penalty: float) -> Matrix:
-    """Shorten dual variables that are longer than the penalty to a length equal to it."""
-    lengths = row_norms(duals)
-    return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(lengths, penalty))[:, None])
+    """Shorten dual variables whose norms exceed the penalty to norms equal to it."""
+    norms = row_norms(duals)
+    return np.asarray(duals * np.minimum(1.0, penalty / np.maximum(norms, penalty))[:, None])

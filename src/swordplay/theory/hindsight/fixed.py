@@ -51,9 +51,9 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     domain
         X.
     tolerance
-        Largest gap, as a fraction of :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre of the
-        domain: nowhere in the domain is the total loss lower than at c by more than that number.
-        Rounding errors of the sums may add to the gap.
+        Largest gap, as a fraction of :math:`S = D \sum_t \|\nabla f_t(c)\|` with c the centre of
+        the domain. The total loss at c exceeds the smallest one by at most S. Rounding errors of
+        the sums may add to the gap.
 
     Returns
     -------
@@ -134,24 +134,24 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     domain, length = arguments.domain(domain), arguments.integer("length", length)
     losses = stream if isinstance(stream, LinearStream) else list(arguments.stream(stream))
     points: list[Vector] = []
-    for sums in sums_over_blocks(losses, domain, length):
-        minima = descent.minimize(sums, domain, TOLERANCE, STEPS_BEFORE_NEWTON)
-        is_hard = minima.gaps > TOLERANCE * domain.diameter * sums.gradient_norms
+    for batch in sums_over_blocks(losses, domain, length):  # the sums of many blocks
+        minima = descent.minimize(batch, domain, TOLERANCE, STEPS_BEFORE_NEWTON)
+        is_hard = minima.gaps > TOLERANCE * domain.diameter * batch.center_gradient_norm_sums
         for k, point in enumerate(minima.points):
             start = len(points) * length
             points.append(
-                _minimize_hard_block(sums, k, losses[start : start + length], domain)
+                _minimize_hard_block(batch, k, losses[start : start + length], domain)
                 if is_hard[k] and not minima.is_within_tolerance
                 else point
             )
     return np.repeat(points, length, axis=0)[: len(losses)]
 
 
-def _minimize_hard_block(sums: BlockSums, k: int, block_losses: Any, domain: Domain) -> Vector:
-    """The best decision of block k, whose gap is too large after the first descent steps."""
+def _minimize_hard_block(batch: BlockSums, k: int, block_losses: Any, domain: Domain) -> Vector:
+    """The best decision of block k of a batch, whose gap is too large after the first steps."""
     point = _minimize_by_newton(block_losses, domain, TOLERANCE)
     if point is None:
-        block_sum = sums.select(np.array([k]))
+        block_sum = batch.select(np.array([k]))
         point = descent.minimize(block_sum, domain, TOLERANCE, MAX_STEPS).points[0]
     return np.asarray(point)
 
@@ -163,7 +163,10 @@ def _minimize_by_newton(stream: Iterable[Loss], domain: Domain, tolerance: float
     the method does not apply or the gap of its result is not within the tolerance.
     """
     problem = Problem(stream, domain, tolerance)
-    if not problem.coordinates.is_exact or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM:
+    if (
+        not problem.coordinates.describes_domain_exactly
+        or not 0 < problem.coordinates.dim <= MAX_NEWTON_DIM
+    ):
         return None
     # All rounds form one block, so there are no moves to be penalised.
     block_starts, unused_penalty = np.zeros(1, dtype=int), 1.0

@@ -2,8 +2,8 @@ r"""Best comparator sequence, with moves penalised, by a primal-dual interior-po
 
 .. math:: \min_{u_1, \dots, u_T \in X} \sum_t f_t(u_t) + \lambda \sum_{t \ge 2} \|u_t - u_{t-1}\|
 
-Comparators stay strictly inside the domain and dual variables of the moves strictly shorter than λ,
-so that every step has a certified gap. A step costs :math:`T n^3`; 10 to 30 steps are usual, for
+Comparators stay strictly inside the domain, and dual variables of the moves have norms below λ, so
+that every step has a certified gap. A step costs :math:`T n^3`; 10 to 30 steps are usual, for
 any penalty, conditioning and length of the stream.
 
 The conditions that hold at the minimum, with complementarity products of μ instead of 0, are
@@ -271,10 +271,12 @@ class InteriorPoint:
 
         With affine gradients a step of any length reduces the residuals.
         """
-        sum_before = self._residual_sum
+        stationarity_gap_before = self._stationarity_gap
         self._add_to_state(step, fraction)
         for _ in range(0 if self._losses.has_affine_gradients else MAX_HALVINGS):
-            if self._residual_sum <= max((1.0 - 0.1 * fraction) * sum_before, self._product_sum):
+            if self._stationarity_gap <= max(
+                (1.0 - 0.1 * fraction) * stationarity_gap_before, self._product_sum
+            ):
                 break
             fraction /= 2
             self._add_to_state(step, -fraction)
@@ -305,8 +307,8 @@ class InteriorPoint:
         )
 
     @property
-    def _residual_sum(self) -> float:
-        """Bound on the part of the gap that the residuals cause, in units of the losses."""
+    def _stationarity_gap(self) -> float:
+        """Bound on the part of the gap that the stationarity residuals cause."""
         return float(
             self._coordinates.domain.diameter * row_norms(self._stationarity_residuals).sum()
         )
@@ -338,7 +340,7 @@ class MoveCosts(ConePairs):
 
     @property
     def duals(self) -> Matrix:
-        """z, shape ``(T - 1, n)``, always shorter than λ."""
+        """z, shape ``(T - 1, n)``, always of norms below λ."""
         return -self.dual.tail
 
     @property
@@ -502,7 +504,7 @@ class SlopeLimits(NumberPairs):
         residuals = self._rows.residuals(self._rows.spread_to_rows(points))[self._limited_indices]
         errors = np.array(
             [
-                np.abs(self._rows.residuals_of_slopes(slacks).residuals - residuals)
+                np.abs(self._rows.invert_slopes(slacks).residuals - residuals)
                 for slacks in candidates
             ]
         )
@@ -511,7 +513,7 @@ class SlopeLimits(NumberPairs):
     def update(self, points: Matrix) -> None:
         """Recompute residuals and slopes; unbounded slopes follow from the residuals."""
         self._residuals = self._rows.residuals(self._rows.spread_to_rows(points))
-        self._slopes = self._rows.slopes_per_residual * self._residuals
+        self._slopes = self._rows.secant_curvatures * self._residuals
         upper_slacks, lower_slacks = self.slacks[:, UPPER], self.slacks[:, LOWER]
         # From the nearer limit, so that a small slack keeps its digits.
         self._slopes[self._limited_indices] = np.where(
@@ -544,7 +546,7 @@ class SlopeLimits(NumberPairs):
         self._residual_errors = np.zeros(len(self._residuals))
         self._residual_errors[self._limited_indices] = (
             self._residuals[self._limited_indices]
-            - self._rows.residuals_of_slopes(self.slacks).residuals
+            - self._rows.invert_slopes(self.slacks).residuals
             - multipliers[:, UPPER]
             + multipliers[:, LOWER]
         )
@@ -565,9 +567,9 @@ class SlopeLimits(NumberPairs):
     def _second_derivatives(self) -> Vector:
         """Derivative of each slope by its residual, through the multipliers where it is bounded."""
         # From r = (f*)'(slope) + nu_+ - nu_-: dr/dslope = (f*)'' + nu_+ / s_+ + nu_- / s_-.
-        derivatives = self._rows.slopes_per_residual.copy()
+        derivatives = self._rows.secant_curvatures.copy()
         derivatives[self._limited_indices] = 1.0 / (
-            self._rows.residuals_of_slopes(self.slacks).derivatives
+            self._rows.invert_slopes(self.slacks).derivatives
             + (self.multipliers / self.slacks).sum(axis=1)
         )
         return derivatives

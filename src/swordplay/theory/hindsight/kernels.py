@@ -321,7 +321,7 @@ def halve_intervals(slopes: Vector, penalty: float, low: Vector, high: Vector) -
     ----------
     slopes
         s, shape ``(T,)``; overwritten by the messages of the dynamic programme: the least cost of
-        rounds 1 to t with b_t = 1, less the least cost with b_t = 0.
+        rounds 1 to t with b_t = 1, minus the least cost with b_t = 0.
     penalty
         λ.
     low, high

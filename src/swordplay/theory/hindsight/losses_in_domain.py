@@ -58,7 +58,7 @@ class DomainCoordinates:
         r; infinite if half-spaces alone bound the domain.
     normals, offsets
         G, shape ``(m, n)``, and g > 0, shape ``(m,)``.
-    is_exact
+    describes_domain_exactly
         Whether ball and half-spaces are exactly the domain. For domains known only by a projection
         and a support function the ball merely encloses the domain.
     """
@@ -68,7 +68,7 @@ class DomainCoordinates:
     radius: float
     normals: Matrix
     offsets: Vector
-    is_exact: bool = True
+    describes_domain_exactly: bool = True
 
     @property
     def dim(self) -> int:
@@ -89,6 +89,10 @@ class DomainCoordinates:
         """Points x of coordinates w, projected onto the domain to remove rounding error."""
         return self.domain.project(self.domain.center + coordinates @ self.basis.T)
 
+    def project(self, coordinates: Array) -> Array:
+        """Coordinates of the nearest points of the domain."""
+        return self.to_coordinates(self.to_points(coordinates))
+
     def support(self, directions: Array) -> Array:
         """Largest inner product of each direction with coordinates of the domain, ``(...,)``."""
         # max <v, w> over the coordinates w = max <Bv, x - c> over the points x
@@ -106,7 +110,7 @@ def coordinates_of(domain: Domain) -> DomainCoordinates:
         radius=reach(domain),
         normals=np.empty((0, d)),
         offsets=np.empty(0),
-        is_exact=False,
+        describes_domain_exactly=False,
     )
 
 
@@ -167,7 +171,10 @@ class Losses(Protocol):
 
     @property
     def slope_limited_rows(self) -> SlopeLimitedRows | None:
-        """Rows of these losses with bounded slopes (Huber, logistic); None if there are none."""
+        """The losses f(<a, w> + s) with bounded f' (Huber, logistic), or None if no f' is bounded.
+
+        The interior-point method treats them by their slopes.
+        """
         ...
 
     @property
@@ -196,7 +203,7 @@ class SlopeInverse(NamedTuple):
     """Residuals as functions of bounded slopes, the inverse of f'."""
 
     residuals: Vector
-    """Residual at which each slope is attained, shape ``(C,)``."""
+    """Residual at which f' has the slope, shape ``(C,)``."""
     derivatives: Vector
     """Derivative of each residual by its slope, shape ``(C,)``."""
 
@@ -226,7 +233,7 @@ class SlopeLimitedRows(Protocol):
         ...
 
     @property
-    def slopes_per_residual(self) -> Vector:
+    def secant_curvatures(self) -> Vector:
         """f' / r of the rows with unbounded slopes; any numbers for the other rows; ``(R,)``."""
         ...
 
@@ -234,8 +241,8 @@ class SlopeLimitedRows(Protocol):
         """r, shape ``(R,)``."""
         ...
 
-    def residuals_of_slopes(self, slacks: Matrix) -> SlopeInverse:
-        """Residuals at which the bounded slopes have these slacks."""
+    def invert_slopes(self, slacks: Matrix) -> SlopeInverse:
+        """The inverse of f' at the bounded slopes that have these slacks."""
         ...
 
     def conjugates(self, slopes: Vector) -> Vector:
@@ -355,18 +362,18 @@ class ResidualLosses(OneRowPerRound):
         return limited_indices, -upper_limits, upper_limits
 
     @property
-    def slopes_per_residual(self) -> Vector:
+    def secant_curvatures(self) -> Vector:
         """ω."""
         return self.weights
 
-    def residuals_of_slopes(self, slacks: Matrix) -> SlopeInverse:
+    def invert_slopes(self, slacks: Matrix) -> SlopeInverse:
         """Residuals ϖ / ω with the derivatives 1 / ω, for slopes ϖ."""
         weights = self.weights[np.isfinite(self.thresholds)]
         slopes = 0.5 * (slacks[:, LOWER] - slacks[:, UPPER])  # the limits are -ωδ and ωδ
         return SlopeInverse(slopes / weights, 1.0 / weights)
 
     def conjugates(self, slopes: Vector) -> Vector:
-        """ϖ^2 / (2 ω) less the constant, with ϖ the slopes."""
+        """ϖ^2 / (2 ω) minus the constant, with ϖ the slopes."""
         return np.asarray(0.5 * slopes**2 / self.weights - self.constants)
 
 
@@ -413,11 +420,11 @@ class LogisticLosses(OneRowPerRound):
         return np.arange(len(self.weights)), np.zeros_like(self.weights), self.weights
 
     @property
-    def slopes_per_residual(self) -> Vector:
+    def secant_curvatures(self) -> Vector:
         """Not used, as all slopes are bounded."""
         return self.weights
 
-    def residuals_of_slopes(self, slacks: Matrix) -> SlopeInverse:
+    def invert_slopes(self, slacks: Matrix) -> SlopeInverse:
         """Residuals log(ϖ / (ω - ϖ)) with the derivatives 1 / ϖ + 1 / (ω - ϖ), for slopes ϖ."""
         # The limits are 0 and ω: the slacks are ω - ϖ and ϖ.
         residuals = np.log(slacks[:, LOWER]) - np.log(slacks[:, UPPER])
@@ -549,7 +556,7 @@ def losses_in_coordinates(stream: Iterable[Loss], coordinates: DomainCoordinates
     if losses and all(quadratic is not None for quadratic, _ in quadratics):
         return _from_quadratics(quadratics, coordinates)
     for loss in losses:
-        gradient_of(loss)  # raises an error in words if the loss has no gradient
+        gradient_of(loss)  # raises a TypeError if the loss has no gradient
     return BlackBoxLosses(losses, coordinates)
 
 

@@ -64,9 +64,9 @@ class BestSequence(NamedTuple):
     penalty: float
     """λ, the cost of a unit of path. For a budget: the loss that one more unit would save."""
     gap: float
-    """Certified: for a penalty, no sequence has a lower loss plus penalty by more than this.
+    """Certified: no sequence has loss + λ * path length more than this below that of this one.
 
-    For a budget, no sequence within the budget has a lower loss by more than this.
+    For a budget, no sequence within the budget has a loss more than this below.
     """
 
 
@@ -101,10 +101,10 @@ def best_sequence(
     penalty
         λ > 0.
     tolerance
-        Largest gap, as a fraction of :math:`D \sum_t \|\nabla f_t(c)\|` with c the centre of the
-        domain: no sequence has a total loss lower than at c by more than that. Default 1e-7, or
-        1e-5 for domains with only a projection and a support function. Rounding may add 1e-13 of
-        the losses at the centre and of their range over the domain.
+        Largest gap, as a fraction of the scale :math:`D \sum_t \|\nabla f_t(c)\|` with c the
+        centre of the domain: no sequence has a total loss lower than at c by more than this scale.
+        Default 1e-7, or 1e-5 for domains with only a projection and a support function. Rounding
+        may add 1e-13 of the losses at the centre and of their range over the domain.
     progress
         Called regularly with the steps done, the most steps that may be needed, and a label.
 
@@ -135,7 +135,7 @@ def best_sequence(
         penalty = arguments.positive("penalty", penalty)
         problem = Problem(stream, domain, tolerance)
         best = frontier_point(problem, penalty, problem.solve(penalty, progress))
-        return _best_sequence(problem, best, best.gap)
+        return _to_best_sequence(problem, best, best.gap)
     budget = arguments.nonnegative("path_length", path_length)
     return _within_budget(Problem(stream, domain, tolerance), budget, progress)
 
@@ -220,9 +220,9 @@ def frontier(
     stream, domain, tolerance, progress
         As in :func:`best_sequence`.
     points
-        Most points to compute, 2 or more.
+        Largest number of points to compute, 2 or more.
     seconds
-        Longest time to take; unlimited unless given. When it is over, the result has the points
+        Longest time to take; None for no limit. When it is over, the result has the points
         computed so far, and wider gaps between them.
 
     Returns
@@ -280,6 +280,8 @@ class Problem:
     ----------
     losses, coordinates
         The losses as functions of coordinates of the domain, and these coordinates.
+    rounds
+        T, the number of losses.
     scale
         :math:`D \sum_t \|\nabla f_t(c)\|`, the most by which the losses can fall below their value
         at the centre.
@@ -303,7 +305,7 @@ class Problem:
                 f"{arguments.short_repr(domain.center.tolist())}."
             )
         self.coordinates = coordinates_of(domain)
-        is_exact = self.coordinates.is_exact
+        is_exact = self.coordinates.describes_domain_exactly
         default_tolerance = (
             TOLERANCE if is_exact or self.coordinates.dim == 1 else PROJECTION_TOLERANCE
         )
@@ -315,11 +317,12 @@ class Problem:
         self.losses = losses_in_coordinates(
             stream, self.coordinates if is_exact else coordinates_of(enclosing_ball(domain))
         )
-        rounds = len(self.losses.features)
-        require_nonempty(rounds)
-        # Blocks of the last solution, with which the next penalty begins: they are similar.
-        self._block_starts: Any = None
-        center = np.zeros((rounds, self.coordinates.dim))
+        self.rounds = len(self.losses.features)
+        require_nonempty(self.rounds)
+        # Solutions for successive penalties are similar, so the next one starts from the last one's
+        # blocks.
+        self._first_rounds_of_blocks: Any = None
+        center = np.zeros((self.rounds, self.coordinates.dim))
         gradients = self.losses.gradients(center)
         self.scale = domain.diameter * float(row_norms(gradients).sum())
         # The size of the numbers that are summed determines rounding errors. It is estimated from
@@ -327,7 +330,7 @@ class Problem:
         # points where losses are likely to be steepest.
         first_axis_ends = self._axis_ends[[0, self.coordinates.dim]]
         trial_points = [
-            *(np.tile(end, (rounds, 1)) for end in first_axis_ends),
+            *(np.tile(end, (self.rounds, 1)) for end in first_axis_ends),
             self._uphill_points(gradients),
         ]
         gradients_at_trials = (self.losses.gradients(trial) for trial in trial_points)
@@ -339,7 +342,7 @@ class Problem:
     @property
     def move_count(self) -> int:
         """T - 1, the number of moves of a sequence."""
-        return len(self.losses.features) - 1
+        return self.rounds - 1
 
     @property
     def longest_path(self) -> float:
@@ -357,12 +360,14 @@ class Problem:
         losses, coordinates = self.losses, self.coordinates
         if coordinates.dim == 1:
             solution = one_dimension.solve(losses, coordinates, penalty, progress)
-        elif coordinates.is_exact and blocks.needs_blocks(losses):
+        elif coordinates.describes_domain_exactly and blocks.needs_blocks(losses):
             solution = blocks.solve(
-                losses, coordinates, penalty, target_gap, progress, self._block_starts
+                losses, coordinates, penalty, target_gap, progress, self._first_rounds_of_blocks
             )
-            self._block_starts = blocks.block_starts(solution.points, coordinates.domain.diameter)
-        elif coordinates.is_exact:
+            self._first_rounds_of_blocks = blocks.block_starts(
+                solution.points, coordinates.domain.diameter
+            )
+        elif coordinates.describes_domain_exactly:
             solution = interior_point.solve(losses, coordinates, penalty, target_gap, progress)
         else:
             solution = unknown_domains.solve(losses, coordinates, penalty, target_gap, progress)
@@ -428,22 +433,22 @@ class Problem:
             gradients, largest, out=np.zeros_like(gradients), where=largest > 0.0
         )
         far_points = self.coordinates.domain.diameter * directions
-        return self.coordinates.to_coordinates(self.coordinates.to_points(far_points))
+        return self.coordinates.project(far_points)
 
     @property
     def _axis_ends(self) -> Matrix:
         """Boundary points along the axes, first all positive, then all negative, ``(2 n, n)``."""
         axes = self.coordinates.domain.diameter * np.eye(self.coordinates.dim)
         far_points = np.concatenate([axes, -axes])
-        return self.coordinates.to_coordinates(self.coordinates.to_points(far_points))
+        return self.coordinates.project(far_points)
 
 
 class FrontierPoint(NamedTuple):
     """A computed point of the frontier, with a line that lies below the whole frontier."""
 
     penalty: float
-    points: Matrix
-    """Comparators in coordinates of the domain, shape ``(T, n)``."""
+    comparators: Matrix
+    """u_t in coordinates of the domain, shape ``(T, n)``."""
     loss: float
     path_length: float
     bound: float
@@ -468,8 +473,8 @@ def frontier_point(problem: Problem, penalty: float, solution: Solution) -> Fron
 def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
     """Left end: the best comparator that does not move, and the penalty from which it is best."""
     diameter = problem.coordinates.domain.diameter
-    # The sum of the norms of all gradients at the centre: dual variables are rarely longer. If all
-    # gradients are 0, any positive penalty does.
+    # Norms of dual variables rarely exceed the sum of the norms of all gradients at the centre.
+    # If all gradients are 0, any positive penalty does.
     penalty = problem.scale / diameter or 1.0
     for _ in range(MAX_PENALTY_RAISES):
         solution = problem.solve(penalty, gap_fraction=gap_fraction)
@@ -477,11 +482,11 @@ def stationary_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
         if path_length <= LONGEST_STATIONARY_PATH * diameter:
             break
         penalty *= 10.0
-    # The dual variables prove their bound for every penalty of at least their largest length.
+    # The dual variables prove their bound for every penalty of at least their largest norm.
     longest_dual = float(row_norms(solution.duals).max(initial=0.0)) or penalty
-    points = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
-    loss = float(problem.losses.values(points).sum())
-    return FrontierPoint(longest_dual, points, loss, path_length=0.0, bound=solution.bound)
+    comparators = np.tile(solution.points.mean(axis=0), (len(solution.points), 1))
+    loss = float(problem.losses.values(comparators).sum())
+    return FrontierPoint(longest_dual, comparators, loss, path_length=0.0, bound=solution.bound)
 
 
 def unpenalised_end(problem: Problem, gap_fraction: float) -> FrontierPoint:
@@ -521,14 +526,14 @@ def _within_budget(problem: Problem, budget: float, progress: Progress | None) -
             best = right
         else:
             fraction = (budget - left.path_length) / (right.path_length - left.path_length)
-            points = (1.0 - fraction) * left.points + fraction * right.points
-            loss, path_length = _loss_and_path_length(problem, points)
-            best = FrontierPoint(tightest.penalty, points, loss, path_length, tightest.bound)
+            comparators = (1.0 - fraction) * left.comparators + fraction * right.comparators
+            loss, path_length = _loss_and_path_length(problem, comparators)
+            best = FrontierPoint(tightest.penalty, comparators, loss, path_length, tightest.bound)
         gap = max(0.0, best.loss - tightest.lower_bound(usable_budget))
         if progress is not None:
             progress(penalty_count, MAX_PENALTIES, f"penalty {tightest.penalty:.3g}, gap {gap:.1e}")
         if gap <= problem.target_gap:
-            return _best_sequence(problem, best._replace(penalty=tightest.penalty), gap)
+            return _to_best_sequence(problem, best._replace(penalty=tightest.penalty), gap)
         penalty = next_penalty(left, right)
         solution = problem.solve(penalty, gap_fraction=GAP_FRACTION)
         middle = frontier_point(problem, penalty, solution)
@@ -586,19 +591,23 @@ def _uncertainty(neighbours: tuple[FrontierPoint, FrontierPoint]) -> float:
 
 def _without_comparators(point: FrontierPoint) -> FrontierPoint:
     """The point without its comparators, to free their memory."""
-    return point._replace(points=point.points[:0].copy())
+    return point._replace(comparators=point.comparators[:0].copy())
 
 
-def _loss_and_path_length(problem: Problem, points: Matrix) -> tuple[float, float]:
-    """Loss and path length of comparators."""
-    moves = np.diff(points, axis=0)
-    return float(problem.losses.values(points).sum()), float(row_norms(moves).sum())
+def _loss_and_path_length(problem: Problem, comparators: Matrix) -> tuple[float, float]:
+    """Loss and path length of comparators in coordinates of the domain."""
+    moves = np.diff(comparators, axis=0)
+    return float(problem.losses.values(comparators).sum()), float(row_norms(moves).sum())
 
 
-def _best_sequence(problem: Problem, best: FrontierPoint, gap: float) -> BestSequence:
+def _to_best_sequence(problem: Problem, best: FrontierPoint, gap: float) -> BestSequence:
     """The result of :func:`best_sequence`, with comparators as points of the domain."""
     return BestSequence(
-        problem.coordinates.to_points(best.points), best.loss, best.path_length, best.penalty, gap
+        problem.coordinates.to_points(best.comparators),
+        best.loss,
+        best.path_length,
+        best.penalty,
+        gap,
     )
 
 

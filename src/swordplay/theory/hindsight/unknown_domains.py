@@ -55,7 +55,7 @@ def solve(
     ----------
     losses, coordinates
         The losses, and the domain's coordinates, whose ball only encloses the domain
-        (``is_exact`` is False).
+        (``describes_domain_exactly`` is False).
     penalty
         λ > 0.
     target_gap
@@ -154,15 +154,13 @@ class LossesWithDistance:
     def updated_multipliers(self, points: Matrix) -> Matrix:
         r""":math:`\sigma (v_t - \Pi_X[v_t])` with :math:`v_t = w_t + y_t / \sigma`."""
         shifted_points = points + self.multipliers / self.distance_weight
-        projected_points = self.coordinates.to_coordinates(
-            self.coordinates.to_points(shifted_points)
+        return np.asarray(
+            self.distance_weight * (shifted_points - self.coordinates.project(shifted_points))
         )
-        return np.asarray(self.distance_weight * (shifted_points - projected_points))
 
 
 def _projected_solution(
     losses: Losses, coordinates: DomainCoordinates, penalty: float, points: Matrix, duals: Matrix
 ) -> Solution:
     """The points, projected onto the domain, as a solution with its lower bound."""
-    points = coordinates.to_coordinates(coordinates.to_points(points))
-    return solution_of_points(losses, coordinates, penalty, points, duals)
+    return solution_of_points(losses, coordinates, penalty, coordinates.project(points), duals)
