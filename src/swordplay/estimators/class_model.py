@@ -81,6 +81,8 @@ class ClassModel:
         """
         self.calibration: ClassCalibration | None = None
         """Calibrates the probabilities of three or more classes, if curves were asked for."""
+        self._kept_layer: SecondOrderLayer | None = None
+        """The second-order layer of two classes, while there is one class."""
         self._unseen: set[int] = set()
         """Classes that share a head with others."""
         self._order: Any = None
@@ -131,9 +133,10 @@ class ClassModel:
             self._assign([(0, 0)] * (1 if classes <= 2 else classes), 0)
         first = self.groups[0]
         if classes == 1:  # nothing tells it from others: there is no use for experts yet
-            first.drop_second_order()
+            self._keep_layer()
         elif known == 1:
-            first.replace_second_order(self._make().second_order)
+            first.replace_second_order(self._kept_layer)
+            self._kept_layer = None
         if classes <= 2:
             return
         if first.has_curves and self.calibration is None:
@@ -146,6 +149,11 @@ class ClassModel:
             self._assign([self._copy_head(0, 0), (0, 0)], 0)
         if late := classes - len(self.group):
             self._assign([self._fresh_head()] * late, len(self.group))
+
+    def _keep_layer(self) -> None:
+        """Take the second-order layer away from the only class, until there is another one."""
+        self._kept_layer = self.groups[0].second_order
+        self.groups[0].drop_second_order()
 
     def _assign(self, places: list[tuple[int, int]], first: int) -> None:
         """Assign heads, by group and position, to the classes from the first one on."""
@@ -370,8 +378,11 @@ class ClassModel:
                 flat |= add_prefix(f"{number}.{k}", learner.compact_state())
         if self.calibration is not None:
             flat |= add_prefix("calibration", self.calibration.state())
-        if self.second_order is not None:
-            flat |= add_prefix("second", self.second_order.state())
+        layer = self.second_order
+        if self._kept_layer is not None:
+            layer = self._kept_layer.widened(self.groups[0].dim)
+        if layer is not None:
+            flat |= add_prefix("second", layer.state())
         return flat
 
     def load_state(self, saved: Mapping[str, Any]) -> None:
@@ -396,6 +407,9 @@ class ClassModel:
         self.groups, self.counts = groups, found.counts
         self.first_negated = found.first_negated
         self.group, self.position = found.group, found.position
+        self._kept_layer = None
+        if classes == 1:
+            self._keep_layer()
         self._label_heads()
 
 
