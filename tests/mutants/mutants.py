@@ -1277,14 +1277,6 @@ MUTANTS = [
         "engine/ball.py", (BACK_AT_THE_CENTRE,), ("MIN_NORM_RATIO = 1e-4", "MIN_NORM_RATIO = 0.0")
     ),
     *_in(
-        "engine/rounds.py",
-        (BACK_AT_THE_CENTRE,),
-        (
-            "keep_row(learner, products, row, smallest_scale)\n        track_distance(learner)",
-            "track_distance(learner)\n        keep_row(learner, products, row, smallest_scale)",
-        ),
-    ),
-    *_in(
         "engine/step_sizes.py",
         (BACK_AT_THE_CENTRE,),
         (

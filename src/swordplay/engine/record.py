@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from swordplay.compile import inline
-from swordplay.core.state import ROUNDING_TOLERANCE as SLACK
 from swordplay.core.state import Field
 from swordplay.core.types import Vector
 from swordplay.engine import layout
@@ -32,16 +31,14 @@ from swordplay.engine.layout import (
     saved_fields,
 )
 from swordplay.engine.rounds import play_planned
-from swordplay.engine.saved_state import COORDINATE as SIGNED
-from swordplay.engine.saved_state import ROW
+from swordplay.engine.saved_state import COORDINATE, ROW
 
 __all__ = [
     "CERTIFICATE",
+    "COORDINATE",
     "EXPERTS",
     "ROUND",
     "ROW",
-    "SIGNED",
-    "SLACK",
     "LearnerArrays",
     "expert_range",
     "play_planned",
@@ -56,7 +53,7 @@ __all__ = [
     "write_round",
 ]
 
-LEFT_OUT = (
+NOT_IN_ROUND = (
     layout.CERTIFICATE,
     SHARP_CERTIFICATE,
     ADAPTIVE,
@@ -65,8 +62,9 @@ LEFT_OUT = (
     MOVEMENT_COST,
     DISPLAY,
 )
-ROUND = tuple(saved_fields(SCALAR, without=LEFT_OUT))
-EXPERTS = tuple(saved_fields(EXPERT, without=LEFT_OUT))
+"""Groups of numbers that the next round of a learner with constant steps does not need."""
+ROUND = tuple(saved_fields(SCALAR, without=NOT_IN_ROUND))
+EXPERTS = tuple(saved_fields(EXPERT, without=NOT_IN_ROUND))
 RECIPROCALS = ("inverse_step", "inverse_growth", "inverse_largest")
 """Sums of the certificate that are 1 / step size from the first round on if steps are constant."""
 CERTIFICATE = tuple(
@@ -81,12 +79,12 @@ _CERTIFICATE_PLACES = tuple(EXPERT._fields.index(name) for name in CERTIFICATE)
 
 
 def round_range(name: str) -> Field:
-    """Range of a number that changes each round."""
+    """Return the range of a number that changes in every round."""
     return saved_fields(SCALAR)[name].field
 
 
 def expert_range(name: str) -> Field:
-    """Range of a number of an expert."""
+    """Return the range of a number of an expert."""
     return saved_fields(EXPERT)[name].field
 
 

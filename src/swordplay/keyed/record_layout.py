@@ -17,16 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from swordplay.core.state import Field, check, ranges
+from swordplay.core.state import ROUNDING_TOLERANCE, Field, check, ranges
 from swordplay.core.types import Matrix, State, Vector
 from swordplay.engine.column_stats import WARM_UP, WARMED_UP
 from swordplay.engine.record import (
     CERTIFICATE,
+    COORDINATE,
     EXPERTS,
     ROUND,
     ROW,
-    SIGNED,
-    SLACK,
     expert_range,
     round_range,
 )
@@ -365,8 +364,8 @@ class RecordLayout:
             **{name: scaler[name] for name in ("centers", "spreads", "counts")},
             "last row": ROW,
             **{f"experts.{name}": expert_range(name) for name in EXPERTS},
-            "points": SIGNED,
-            "certificate": SIGNED,
+            "points": COORDINATE,
+            "certificate": COORDINATE,
         }.items():
             check(name, part[name], allowed)
         for first, counts in zip(
@@ -391,7 +390,8 @@ class RecordLayout:
         ):
             check(name, far, Field(0.0, MAX_CENTER))
         total = part["experts.weight"].sum(axis=1)
-        check("sum of the weights", total, Field(1.0 - SLACK, 1.0 + SLACK))
+        near_one = Field(1.0 - ROUNDING_TOLERANCE, 1.0 + ROUNDING_TOLERANCE)
+        check("sum of the weights", total, near_one)
 
     def _find_layer_places(self) -> dict[str, Any]:
         """Places in a record of each part of the layer, in the shape of the part."""

@@ -74,7 +74,7 @@ OTHER_ROUNDINGS = 16
 
 
 class Displacement(NamedTuple):
-    """Squared distances of base points from the centre before and after a round, shape ``(N,)``."""
+    """Base points minus the centre, w, over a round: squared norms, shape ``(N,)``, and change."""
 
     squared_norm_before: Vector
     """norm(w_t)^2."""

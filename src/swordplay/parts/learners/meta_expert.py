@@ -283,7 +283,7 @@ class MetaExpertLearner(CertifiedLearner[MetaExpertState]):
     def _displacement(
         self, before: Sequence[ExpertState], after: Sequence[ExpertState]
     ) -> Displacement:
-        """Return squared distances of base points from the centre, before and after a round."""
+        """Return norms and change of the base points minus the centre, over a round."""
         offset_before, offset_after = (
             np.concatenate([base_offset(state, self.domain) for state in states])
             for states in (before, after)
@@ -371,7 +371,7 @@ def _step_all(
     kinds: Sequence[Experts], states: Sequence[ExpertState], gradient: Gradient
 ) -> tuple[tuple[ExpertState, ...], ExpertStep]:
     """Play a round with all kinds of experts; return their states and one ExpertStep for all."""
-    results = [kind.step(state, gradient) for kind, state in zip(kinds, states, strict=True)]
+    results = [experts.step(state, gradient) for experts, state in zip(kinds, states, strict=True)]
     new_states = tuple(state for state, _ in results)
     steps = [step for _, step in results]
     changes = [step.change for step in steps if step.change is not None]
