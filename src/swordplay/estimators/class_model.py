@@ -139,7 +139,7 @@ class ClassModel:
             self._kept_layer = None
         if classes <= 2:
             return
-        if first.has_curves and self.calibration is None:
+        if first.wants_second_order and self.calibration is None:
             self.calibration = ClassCalibration(ClassLayers.like(first.second_order))
         if self.calibration is not None and classes > MAX_CLASSES:
             self.calibration.layers = None
@@ -254,7 +254,7 @@ class ClassModel:
         labels: Any,
         weights: Vector | None = None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Matrix:
         """Return probabilities of rows, each made before its own label is learned, ``(T, K)``.
 
@@ -262,15 +262,15 @@ class ClassModel:
         ----------
         rows, labels
             Shape ``(T, d)``, and classes 0..K-1, shape ``(T,)``.
-        weights, observer, asked
+        weights, observer, earlier_forecast
             As in :meth:`LinearModel.predict_then_learn`.
         """
-        if asked is not None and len(self.groups[0].recent):
+        if earlier_forecast is not None and len(self.groups[0].recent):
             learn = functools.partial(self._learn, observer=observer)
             return np.asarray(
-                learn_with_earlier_lags(self.groups, learn, rows, labels, weights, asked)
+                learn_with_earlier_lags(self.groups, learn, rows, labels, weights, earlier_forecast)
             )
-        return self._learn(rows, labels, weights, observer, asked)
+        return self._learn(rows, labels, weights, observer, earlier_forecast)
 
     def _learn(
         self,
@@ -278,13 +278,15 @@ class ClassModel:
         labels: Any,
         weights: Vector | None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Matrix:
         notes = None
-        if asked is not None and self.calibration is not None:
-            ages = asked.ages(self.rounds)
-            notes = asked.notes_of(ages, self.calibration.note_count) if ages.any() else None
-        found = self.scores_then_learn(rows, labels, weights, observer, asked)
+        if earlier_forecast is not None and self.calibration is not None:
+            ages = earlier_forecast.ages(self.rounds)
+            notes = (
+                earlier_forecast.notes_of(ages, self.calibration.note_count) if ages.any() else None
+            )
+        found = self.scores_then_learn(rows, labels, weights, observer, earlier_forecast)
         return self.probabilities_then_learn(found, rows, labels, weights, notes)
 
     def probabilities_then_learn(
@@ -311,7 +313,7 @@ class ClassModel:
         labels: Any,
         weights: Vector | None = None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> ClassScores:
         """Return log-odds of rows, each made before the heads learn its own label."""
         seen = np.bincount(labels, minlength=self.classes)
@@ -319,7 +321,7 @@ class ClassModel:
             int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._unseen
         ]
         targets = np.asarray(labels, dtype=np.float64)
-        ages = None if asked is None else asked.ages(self.rounds)
+        ages = None if earlier_forecast is None else earlier_forecast.ages(self.rounds)
         scores, centers = [], []
         for first, last in pairwise(sorted({0, *debuts, max(1, len(rows))})):
             if debuts and labels[first] in self._unseen:
@@ -329,8 +331,8 @@ class ClassModel:
                 late_scores, notes = None, None
                 heads = slice(edge, edge + len(group.heads))
                 edge = heads.stop
-                if asked is not None and ages is not None and ages.any():
-                    part = asked.rows(here)
+                if earlier_forecast is not None and ages is not None and ages.any():
+                    part = earlier_forecast.rows(here)
                     late_scores = part.late_scores(ages[here], heads, group.heads.expert_count)
                     if group.second_order is not None:
                         notes = part.notes_of(ages[here], group.second_order.note_count)
@@ -398,7 +400,7 @@ class ClassModel:
         first, classes = groups[0], len(found.counts)
         layers = ClassLayers.like(first.second_order)
         self.calibration = None
-        if first.has_curves:
+        if first.wants_second_order:
             self.calibration = ClassCalibration.from_parts(parts, classes, layers)
         for group in groups[1:] if classes < 3 else groups:
             group.drop_second_order()

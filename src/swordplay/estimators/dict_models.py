@@ -98,7 +98,7 @@ class DictModel(ModelReport, SavedModel):
 
     @abstractmethod
     def learn_table(
-        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+        self, table: Matrix, truths: Sequence[Any], earlier_forecast: Forecast | None = None
     ) -> None:
         """Learn rows of a table in the order of the columns, all of whose names are known.
 
@@ -108,7 +108,7 @@ class DictModel(ModelReport, SavedModel):
             Shape ``(T, d)``, NaN for missing values.
         truths
             Checked targets or labels.
-        asked
+        earlier_forecast
             Forecast of the rows, if they were predicted earlier.
         """
 
@@ -117,7 +117,10 @@ class DictModel(ModelReport, SavedModel):
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
 
     def learn_run(
-        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
+        self,
+        rows: Sequence[Features],
+        truths: Sequence[Any],
+        earlier_forecast: Forecast | None = None,
     ) -> None:
         """Learn rows of finite numbers by name; new names are those of the first row.
 
@@ -125,11 +128,11 @@ class DictModel(ModelReport, SavedModel):
         ----------
         rows
             Rows whose names have a column or occur in the first of them.
-        truths, asked
+        truths, earlier_forecast
             As in :meth:`learn_table`.
         """
         self._with_columns(rows[0])
-        self.learn_table(self._columns.to_table(rows)[0], truths, asked)
+        self.learn_table(self._columns.to_table(rows)[0], truths, earlier_forecast)
 
     def to_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
         """Return rows of finite numbers as a table, and whether :meth:`learn_table` accepts it."""
@@ -285,11 +288,13 @@ class DictRegressor(DictModel):
         return float(low), float(high)
 
     def learn_table(
-        self, table: Matrix, truths: Sequence[float], asked: Forecast | None = None
+        self, table: Matrix, truths: Sequence[float], earlier_forecast: Forecast | None = None
     ) -> None:
         """Learn rows of a table in the order of the columns, all of whose names are known."""
         targets = np.array(truths, dtype=np.float64)
-        predictions = self._model.predict_then_learn(table, targets, asked=asked)
+        predictions = self._model.predict_then_learn(
+            table, targets, earlier_forecast=earlier_forecast
+        )
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
@@ -438,7 +443,7 @@ class DictClassifier(DictModel):
         return np.asarray(probability_above(probabilities) <= bounds[:, 1:])
 
     def learn_table(
-        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+        self, table: Matrix, truths: Sequence[Any], earlier_forecast: Forecast | None = None
     ) -> None:
         """Learn rows of a table in the order of the columns, all of whose names are known."""
         model = self._model
@@ -447,8 +452,10 @@ class DictClassifier(DictModel):
             is_new = numbers[0] >= model.classes
             model.grow(len(self._labels))
             rows = slice(first, first + len(numbers))
-            forecast = None if asked is None else asked.rows(rows)
-            probabilities = model.predict_then_learn(table[rows], np.array(numbers), asked=forecast)
+            forecast = None if earlier_forecast is None else earlier_forecast.rows(rows)
+            probabilities = model.predict_then_learn(
+                table[rows], np.array(numbers), earlier_forecast=forecast
+            )
             # no set could hold the new label of the first row
             known = slice(int(is_new), None)
             if self._intervals.by_level and len(numbers[known]):
