@@ -394,7 +394,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._classes = load_classes(saved["classes"])
         if len(self._classes) != state.axis_length("model.counts", saved):
-            raise ValueError("it has not as many labels as models.")
+            raise ValueError("its numbers of labels and of classes differ.")
         model = super()._resume(saved)
         self._batch = BatchCoefficients.from_state(
             saved,
