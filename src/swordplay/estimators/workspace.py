@@ -278,7 +278,8 @@ class RowWorkspace:
         Raises
         ------
         ValueError
-            If its arithmetic would overflow; nothing is learned.
+            If its arithmetic would overflow. The statistics of the target and the last targets
+            count the row all the same.
         """
         self._target[0] = target
         if not self._learn():

@@ -214,13 +214,8 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
     while i < width:
         q = load_row(gain, i)
         for j in range(i + 1, width):
-            q = advance(
-                group,
-                column_start(width, j) + i,
-                load_row(factor_products, j),
-                load_row(gain, j),
-                q,
-            )
+            place = column_start(width, j) + i
+            q = advance(group, place, load_row(factor_products, j), load_row(gain, j), q)
         store_row(group, i, load_row(group, i) + q * residual)
         i += 1
 
