@@ -227,6 +227,9 @@ def test_a_full_disk_is_507_and_keeps_what_it_had(disk):
     fill(disk)
     assert storage.save(storage.snapshot()) is None
     assert storage.saved == 0  # there was none for a checkpoint: the log keeps everything
+    now = storages.time.monotonic()
+    assert not storage.is_checkpoint_due(now)
+    assert storage.is_checkpoint_due(now + storages.RETRY_SECONDS)
     (disk / "other").unlink()
     rounds(storage, 5, 2)
     storage.save(storage.snapshot())

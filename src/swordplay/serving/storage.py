@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import os
 import re
 import stat
@@ -44,7 +45,7 @@ MAX_UNSAVED_SECONDS = 60.0
 NO_KIND = KINDS[0]
 """Kind of an event that creates no model: any kind, it is not read."""
 RETRY_SECONDS = 10.0
-"""Least pause before the next try after a checkpoint could not be saved."""
+"""Pause before the next try after a checkpoint could not be saved."""
 CHECKPOINT_NAME = re.compile(r"models-(\d{16})\.state")
 REPLAYING_NAME = "replaying"
 """Name of the file with the number of the event that is being replayed."""
@@ -178,6 +179,7 @@ class Storage:
             checkpoint.save(self._checkpoint_path(snapshot.number), snapshot.state, kind=KIND)
         except CheckpointError:
             self._retry_time = time.monotonic() + RETRY_SECONDS
+            self._last_snapshot = -math.inf  # due as soon as the pause is over
             logger.warning(
                 "the checkpoint after event %d could not be written; the log keeps everything",
                 snapshot.number,
