@@ -99,7 +99,7 @@ class TestClassesFromTheStart:
             assert len(few.groups[0].heads) == min(
                 5, k + 2
             )  # the last one of those that waited keeps their head
-        assert few._unseen == set()
+        assert few._sharing == set()
 
 
 class TestLateClasses:

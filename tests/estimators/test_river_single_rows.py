@@ -175,8 +175,8 @@ def test_the_fast_path_leaves_the_bits_of_the_other(settings, labels):
         long.learn_one(OrderedDict(row), target > 0 if labels else target)
     assert bits(short._model) == bits(long._model)
     model = short._model.groups[0] if labels else short._model
-    assert short._columns.fill(rows[-1], model.workspace)
-    assert not long._columns.fill(OrderedDict(rows[-1]), model.workspace)
+    assert short._columns.write_if_plain(rows[-1], model.workspace)
+    assert not long._columns.write_if_plain(OrderedDict(rows[-1]), model.workspace)
     for bad in (
         {"a": float("nan"), "b": 0.0, "c": 0.0, "d": 0.0},
         {"a": 10**400, "b": 0.0, "c": 0.0, "d": 0.0},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from swordplay.estimators.linear_model import LinearModel
-from swordplay.estimators.workspace import SCHEDULE, Workspace
+from swordplay.estimators.workspace import WEIGHT_AND_THRESHOLD, Workspace
 
 OPTIONS = [
     {},
@@ -41,7 +41,7 @@ def test_parts_give_the_bits_of_one_call_for_each(options, edges):
     scores, plans, scaled = [], [], []
 
     def observer(workspace, _):
-        plans.append(workspace.rounds[:, SCHEDULE].copy())
+        plans.append(workspace.rounds[:, WEIGHT_AND_THRESHOLD].copy())
         scaled.append(workspace.scaled)
 
     whole = Workspace(other, table, targets)
@@ -51,7 +51,7 @@ def test_parts_give_the_bits_of_one_call_for_each(options, edges):
         whole.part(first, stop).learn(first)
         assert same(one.state(), other.state())
     assert whole.mixed.tobytes() == np.concatenate(scores).tobytes()
-    assert whole.rounds[:, SCHEDULE].tobytes() == np.concatenate(plans).tobytes()
+    assert whole.rounds[:, WEIGHT_AND_THRESHOLD].tobytes() == np.concatenate(plans).tobytes()
     assert whole.scaled.tobytes() == np.concatenate(scaled).tobytes()
 
 

@@ -7,9 +7,9 @@ from swordplay.intervals import SwordIntervals, layout
 from swordplay.intervals.kernel import (
     add_bins,
     find_bins,
-    halved,
     median_of_first,
     median_of_five,
+    power_of_half,
     update_bins,
 )
 from swordplay.intervals.state import IntervalState
@@ -44,7 +44,7 @@ def test_numbers_of_bins_are_added_and_moved():
 
 
 def test_halves_and_the_median_of_five():
-    assert [halved(k) for k in range(10)] == [0.5**k for k in range(10)]
+    assert [power_of_half(k) for k in range(10)] == [0.5**k for k in range(10)]
     rng = np.random.default_rng(0)
     for _ in range(200):
         sizes = rng.integers(0, 4, size=5).astype(np.float64)

@@ -83,7 +83,7 @@ class NaiveNumbers:
         row, ticket = self.pending.pop(id)
         asked = self.said.pop(id)
         before = int(asked.rounds[0])
-        self.model.predict_then_learn(row, np.array([y]), asked=asked)
+        self.model.predict_then_learn(row, np.array([y]), earlier_forecast=asked)
         self.told.append(y)
         if ticket.prediction is None:
             return None
@@ -181,7 +181,7 @@ class NaiveLabels:
         self.model.grow(len(self.labels))
         row = np.array([[numbers.get(name, math.nan) for name in self.columns]])
         self.model.predict_then_learn(
-            row, np.array([self.labels.index(label)]), asked=self.said.pop(id)
+            row, np.array([self.labels.index(label)]), earlier_forecast=self.said.pop(id)
         )
         if ticket.prediction is None:
             return None

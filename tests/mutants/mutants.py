@@ -224,7 +224,7 @@ MUTANTS = [
         ("if balance < 0.0 else 0.0", "if True else 0.0"),
         ("* (1.0 + narrowing(alpha, balance))", "* narrowing(alpha, balance)"),
         ("max(1.0 + narrowing(alpha, balance) * balance_response(balance), 0.0)", "1.0"),
-        ("unit = math.sqrt(typical * spread)", "unit = spread"),
+        ("loss_unit = math.sqrt(typical * spread)", "loss_unit = spread"),
         (
             "sum_of_squares(row, OWN_FEATURES, len(row)) + found_bins",
             "sum_of_squares(row, OWN_FEATURES, len(row))",
@@ -1517,8 +1517,8 @@ MUTANTS = [
     *_in(
         "serving/storage.py",
         ("tests/serving/test_damage.py", "tests/serving/test_replay.py"),
-        ("            log.require_from(self._checkpoints()[-KEPT_CHECKPOINTS:][0])\n", ""),
-        ("if was_refused is None or was_refused == (rejection is not None):", "if True:"),
+        ("            log.require_events_after(oldest_kept)\n", ""),
+        ("if was_rejected is None or was_rejected == (rejection is not None):", "if True:"),
         ("                marker.put(number)\n", ""),
         ("            os.mkdir(folder, 0o700)", "            os.mkdir(folder)"),
     ),
@@ -1526,7 +1526,7 @@ MUTANTS = [
         "serving/group_commit.py",
         ("tests/serving/test_folder.py::test_memory_that_is_free_goes_back_now_and_then",),
         ("            return_free_memory()\n", ""),
-        ("            self._freed_bytes = 0\n            gc", "            gc"),
+        ("            self._bytes_to_free = 0\n            gc", "            gc"),
     ),
     *_in(
         "serving/group_commit.py",
@@ -1693,7 +1693,7 @@ MUTANTS = [
         "engine/second_order/mixing.py",
         (f"{SECOND_ORDER}::test_beside_plain_python",),
         ("MEMORY = 500.0", "MEMORY = 400.0"),
-        ("LABEL_RATE = 0.3", "LABEL_RATE = 0.6"),
+        ("LOG_LOSS_RATE = 0.3", "LOG_LOSS_RATE = 0.6"),
         ("MAX_LAG_BEHIND = 14.0", "MAX_LAG_BEHIND = 7.0"),
     ),
     *_in(
@@ -1742,7 +1742,7 @@ MUTANTS = [
     *_in(
         "engine/second_order/class_calibration.py",
         ("tests/estimators/test_tempered.py::test_beside_plain_python",),
-        ("MEMORY = 2000.0", "MEMORY = 1000.0"),
+        ("CURVATURE_MEMORY = 2000.0", "CURVATURE_MEMORY = 1000.0"),
         ("RIDGE = 10.0", "RIDGE = 20.0"),
         ("PRIOR = 0.5", "PRIOR = 0.3"),
     ),

@@ -323,4 +323,4 @@ def test_the_c_library_can_be_told():
     if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
         pytest.skip("another C library")
     assert free_memory.return_free_memory()
-    assert free_memory.return_large_blocks()
+    assert free_memory.set_large_block_threshold()

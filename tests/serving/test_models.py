@@ -386,11 +386,11 @@ def test_durations_by_hand():
 
 def test_hosts_and_tokens():
     auth = Auth("secret-token", {"localhost", "::1"})
-    auth.require_token(b"Bearer secret-token", b"", b"localhost:80")
-    auth.require_token(b"bearer  secret-token", b"http://localhost:80", b"localhost:80")
+    auth.require_may_change(b"Bearer secret-token", b"", b"localhost:80")
+    auth.require_may_change(b"bearer  secret-token", b"http://localhost:80", b"localhost:80")
     for given in (b"", b"Bearer", b"Bearer secret-toke", b"Bearer secret-token2", b"secret-token"):
         with pytest.raises(RequestError) as refusal:
-            auth.require_token(given, b"", b"")
+            auth.require_may_change(given, b"", b"")
         assert refusal.value.status == 401
     for host in (b"localhost", b"LOCALHOST:1", b"[::1]:80", b"[::1]"):
         auth.require_host(host)
@@ -419,7 +419,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch):
     monkeypatch.setattr(auth.hmac, "compare_digest", spied)
     for given in (b"", b"Bearer x", b"Bearer " + b"x" * 1000):
         with pytest.raises(RequestError):
-            Auth("secret-token", None).require_token(given, b"", b"")
+            Auth("secret-token", None).require_may_change(given, b"", b"")
     assert lengths == [(32, 32)] * 3
 
 

@@ -133,7 +133,7 @@ def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
     sent = list(processors.packets(PLAN)(iter(batches)))
     assert len(sent) > 1
     numbers = [number for packet in sent for number in packet.column("bucket").to_pylist()]
-    assert numbers.count(processors.SETTINGS) == len(
+    assert numbers.count(processors.SETTINGS_BUCKET) == len(
         sent
     )  # so that the settings are looked at in every micro-batch
     found = [
@@ -142,7 +142,7 @@ def test_long_keys_are_sent_on_in_smaller_packets_and_none_is_lost(monkeypatch):
         for number, data in zip(
             packet.column("bucket").to_pylist(), packet.column("rows"), strict=True
         )
-        if number != processors.SETTINGS
+        if number != processors.SETTINGS_BUCKET
     ]
     assert sum(map(len, found)) == 35
 

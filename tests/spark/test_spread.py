@@ -44,7 +44,7 @@ def test_partitions_get_as_many_buckets_each(partitions):
 
 
 def test_no_bucket_is_called_like_the_one_of_the_settings():
-    assert processors.SETTINGS not in partition_key(np.arange(MAX_BUCKETS))
+    assert processors.SETTINGS_BUCKET not in partition_key(np.arange(MAX_BUCKETS))
 
 
 def test_packets_are_for_the_groups_as_they_are_called():
@@ -55,4 +55,4 @@ def test_packets_are_for_the_groups_as_they_are_called():
         iter([pa.RecordBatch.from_pandas(frame, preserve_index=False)])
     )
     expected = partition_key(np.arange(4)).tolist()
-    assert sent.column("bucket").to_pylist() == [*expected, processors.SETTINGS]
+    assert sent.column("bucket").to_pylist() == [*expected, processors.SETTINGS_BUCKET]

@@ -54,6 +54,10 @@ class PlayResult(NamedTuple):
 class CompiledLearner(LockedModel):
     """The compiled twin of a learner, for losses of a linear prediction.
 
+    The *readable* learner is the one of ``parts``, in plain Python; a readable state is its state.
+    It lists extra-gradient experts before the others, the *readable order*; here the two kinds take
+    turns if the pool grows.
+
     Parameters
     ----------
     parts
@@ -171,8 +175,8 @@ class CompiledLearner(LockedModel):
         memory = self.memory
         numbers = saved_state.read(state, memory.coordinates.dtype)
         saved_state.check_make(memory, numbers)
-        frame = memory.vectors[[VECTOR.center, VECTOR.upper]]
-        saved_state.check_numbers(memory.recipe, frame, numbers, reach)
+        domain_vectors = memory.vectors[[VECTOR.center, VECTOR.upper]]
+        saved_state.check_numbers(memory.recipe, domain_vectors, numbers, reach)
         saved_state.write(memory, numbers)
         self._learn = None
         self._has_met_gradient = False
@@ -203,10 +207,15 @@ class CompiledLearner(LockedModel):
     # ------------------------------------------------------------------- many rows
 
     @property
+    def _is_sword_plus_plus(self) -> bool:
+        """Whether the meta charges for movement, which only that of Sword++ does."""
+        return bool(self.memory.settings[SETTING.movement_charge])
+
+    @property
     def kernels(self) -> Any:
         """The module with the kernels of this kind of learner."""
         # numba is imported with the first round, not with the package
-        if self.memory.settings[SETTING.movement_charge]:
+        if self._is_sword_plus_plus:
             from swordplay.engine import sword_plus_plus
 
             return sword_plus_plus
@@ -250,9 +259,9 @@ class CompiledLearner(LockedModel):
         count = len(targets)
         if schedule is None:
             self.memory.scalars[SCALAR.loss_weight] = 1.0
-            self.check_measurable(features, targets)
+            self.check_underflow(features, targets)
         elif schedule.shape == (count, 3):
-            self.check_measurable(features, targets, schedule[:, 1], schedule[:, 0])
+            self.check_underflow(features, targets, schedule[:, 1], schedule[:, 0])
         else:
             raise ValueError(
                 f"schedule must have shape ({count}, 3), got {schedule.shape}: weight, threshold, "
@@ -271,8 +280,10 @@ class CompiledLearner(LockedModel):
             self.memory.reserve_rounds(length)
             chunk_weights = np.zeros((length if keep_weights else 0, self.columns))
             outputs = RoundOutputs(predictions[rows], losses[rows], decisions[rows], chunk_weights)
-            plan = np.empty((0, 3)) if schedule is None else np.ascontiguousarray(schedule[rows])
-            played = self._play_chunk(features, rows, targets, plan, outputs)
+            chunk_schedule = np.empty((0, 3))
+            if schedule is not None:
+                chunk_schedule = np.ascontiguousarray(schedule[rows])
+            played = self._play_chunk(features, rows, targets, chunk_schedule, outputs)
             if weights is not None:
                 weights.extend(self._readable_weights(chunk_weights[:played]))
             if played < length:
@@ -297,22 +308,24 @@ class CompiledLearner(LockedModel):
     ) -> int:
         """Play some rows in one compiled call; return how many were played."""
         memory, kernels = self.memory, self.kernels
-        wanted = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
+        chunk_targets = np.require(targets[rows], dtype=np.float64, requirements=["C", "W"])
         if is_sparse(features) and memory.recipe.on_ball:
             self._apply_pending_updates()
             last_indices = np.flatnonzero(memory.vectors[VECTOR.last_row])
             entries = SparseRows(*sparse_rows(features, rows), last_indices)
-            return int(kernels.play_sparse(memory.arrays, entries, wanted, schedule, outputs))
+            return int(
+                kernels.play_sparse(memory.arrays, entries, chunk_targets, schedule, outputs)
+            )
         part = features[rows].toarray() if is_sparse(features) else features[rows]
         part = np.require(part, dtype=np.float64, requirements=["C", "W"])
         kernel = kernels.play_dense if memory.recipe.on_ball else kernels.play_points
-        return int(kernel(memory.arrays, part, wanted, schedule, outputs))
+        return int(kernel(memory.arrays, part, chunk_targets, schedule, outputs))
 
     def _apply_pending_updates(self) -> None:
-        """Prepare for sparse rounds, which read only the rows of W that a row touches.
+        """Prepare for sparse rounds, which touch only the coordinates of a row's entries.
 
-        No update may be pending. Norms are computed from all of W less often, in 8 d rounds, so
-        that this takes no more time than the rounds in between.
+        Makes the norms be recomputed from all coordinates only every 8 d rounds, so that this takes
+        no more time than the rounds in between, and applies the pending update.
         """
         memory = self.memory
         refresh_rounds = max(memory.settings[SETTING.refresh_rounds], 8 * self.dim)
@@ -325,7 +338,7 @@ class CompiledLearner(LockedModel):
             updates[:] = 0.0
 
     def _readable_weights(self, weights: Matrix) -> list[Vector]:
-        """Return rows of weights in the readable order, as long as there were experts."""
+        """Return weights in the readable order, each row cut to the experts of its round."""
         if not self.memory.settings[SETTING.grows]:
             return list(weights[:, : self.memory.expert_count])
         counts = (weights > 0).sum(axis=1)
@@ -343,13 +356,13 @@ class CompiledLearner(LockedModel):
     def _max_gradient(self) -> float:
         """Largest norm of a gradient since ``play`` began."""
         scalars, experts = self.memory.scalars, self.memory.experts
-        # gradients that were replayed in the last round, which the next round would note
+        # Replayed gradients of the last round are recorded only by the next round: add them here.
         last_slope = np.abs(experts[EXPERT.expected_slope]).max()
         last = last_slope**2 * scalars[SCALAR.last_squared_norm]
         of_experts = experts[EXPERT.max_squared_gradient].max()
         return math.sqrt(max(scalars[SCALAR.max_squared_gradient], of_experts, last))
 
-    def check_measurable(
+    def check_underflow(
         self, features: Any, targets: Vector, threshold: Any = None, weights: Any = 1.0
     ) -> None:
         """Refuse rows whose first gradient underflows, if no gradient was met yet.
@@ -393,7 +406,7 @@ class CompiledLearner(LockedModel):
         row, target = check_row(features, self.dim), check_target(target, self.loss)
         with self._lock:
             if not self._has_met_gradient:
-                self.check_measurable(row[None], np.array([target]))
+                self.check_underflow(row[None], np.array([target]))
             learn, memory = self._learn, self.memory
             if learn is None or memory.scalars[SCALAR.rounds] >= self._reserved_rounds:
                 learn = self._learn = self._one_row_call("learn_one", row, target)
@@ -437,20 +450,20 @@ def check_rows(features: Any, targets: Any, dim: int, loss: str) -> tuple[Any, V
         arguments.check_sparse_indices("features", features)
         features = features.tocsr()  # the kernels know no other format
     table: Any = features if is_sparse(features) else arguments.without_mask("features", features)
-    goals = arguments.array("targets", targets, ndim=1)
-    if table.shape != (len(goals), dim):
+    target_array = arguments.array("targets", targets, ndim=1)
+    if table.shape != (len(target_array), dim):
         raise ValueError(
-            f"features must have shape ({len(goals)}, {dim}), got {table.shape}. Give one row per "
-            "target."
+            f"features must have shape ({len(target_array)}, {dim}), got {table.shape}. Give one "
+            "row per target."
         )
     if is_sparse(table):
         arguments.check_sparse_indices("features", table)
     arguments.array("features", table.data if is_sparse(table) else table)
-    if loss == "logistic" and not np.isin(goals, (0.0, 1.0)).all():
+    if loss == "logistic" and not np.isin(target_array, (0.0, 1.0)).all():
         raise ValueError(
             "targets must be 0 or 1 for the logistic loss. Encode the two labels as 0 and 1."
         )
-    return table, goals
+    return table, target_array
 
 
 def sparse_rows(features: Any, rows: slice) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:

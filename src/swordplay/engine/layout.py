@@ -4,8 +4,9 @@ A learner is five arrays of doubles, :class:`LearnerArrays`. Each row of ``exper
 ``vectors`` and each entry of ``scalars`` and ``settings`` is declared below by a field of a named
 tuple. ``EXPERT``, ``VECTOR``, ``SCALAR`` and ``SETTING`` hold their indices:
 ``scalars[SCALAR.learning_rate]``. What is saved, the ranges that loaded numbers must have
-(``saved_state``) and the state of the readable learner (``readable_state``) follow from the
-declarations. Indices may change from one version to the next; names are what states are saved by.
+(``saved_state``) and the state of the readable learner of ``parts`` (``readable_state``) follow
+from the declarations. Indices may change from one version to the next; names are what states are
+saved by.
 
 C is the number of experts rounded up to whole blocks of ``BLOCK``, so that loops over experts need
 no code for a remainder. Columns of the padding are copies of the last expert without a prior: they
@@ -58,7 +59,7 @@ class Saved(NamedTuple):
     readable: str = ""
     """Name in the state of the readable learner; empty if it has none there."""
     needed_by: str = ""
-    """Which learners need it to continue; all of them if empty."""
+    """One of the constants below: what it is needed for. Empty if every learner predicts by it."""
 
 
 def saved(
@@ -81,7 +82,7 @@ SCRATCH = "scratch"
 CERTIFICATE = "certificate"
 """Needed for certificates only; no prediction depends on it."""
 SHARP_CERTIFICATE = "sharp certificate"
-"""Makes certificates smaller; a record of a key replaces it by the reach of the domain."""
+"""Sharpens certificates; compact records of keyed models use the radius of the domain instead."""
 ADAPTIVE = "adaptive steps"
 GROWING = "growing pool"
 SCHEDULED = "schedule"
@@ -145,11 +146,12 @@ class ExpertRows(NamedTuple):
     weighted_norm_change: Annotated[
         Any, saved("certificate.weighted_norm_change", SHARP_CERTIFICATE, low=0.0)
     ]
-    # its square where the dual sum S is kept
+    # largest norm of the dual sum S, or a bound on it; its square for learners that keep S
     max_dual_norm: Annotated[Any, saved("certificate.max_dual_norm", SHARP_CERTIFICATE, low=0.0)]
     squared_lookahead: Annotated[Any, saved("", CERTIFICATE, low=0.0)]  # |x_t - xhat_t|^2
     base_norm: Annotated[Any, SCRATCH]  # |xhat|, for adaptive steps where S is not kept
-    projection_push: Annotated[Any, SCRATCH]  # 1/f - 1 for a base point projected by the factor f
+    # 1/f - 1 for a base point projected by the factor f: the dual sum moves by it times xhat / eta
+    projection_push: Annotated[Any, SCRATCH]
 
     # predictions, less that of the centre of a ball
     base_prediction: Annotated[Any, SCRATCH]  # <a, xhat_t>; <a, xhat_{t+1}> after the base step
@@ -184,11 +186,13 @@ class _Scalar(NamedTuple):
 
     # the rule that predicts the next gradient, M_t = trust replayed_slope a'
     replayed_slope: Annotated[int, saved(low=-MAX_SLOPE, high=MAX_SLOPE)]
+    # sums of |g_t - Mv_t|^2 - |g_t|^2 and of |g_t - Mv_t|^2 + |g_t|^2, Mv_t = replayed_slope a'
     difference: Annotated[int, saved("optimism.difference")]
     magnitude: Annotated[int, saved("optimism.magnitude", low=0.0)]
     trust: Annotated[int, saved("optimism.trust", low=0.0, high=MAX_SHARE)]
 
-    # the learning rate of Hedge
+    # the learning rate of Hedge: the sum of its rule's errors, and the largest error (or the level
+    # that doubles), see ``meta.update_learning_rate``
     rate_total: Annotated[int, saved("meta.rate.total", low=0.0, high=1e300)]
     rate_level: Annotated[int, saved("meta.rate.level", low=0.0)]
     learning_rate: Annotated[int, saved("meta.rate.value", low=0.0, high=math.inf)]
@@ -210,7 +214,8 @@ class _Scalar(NamedTuple):
     steps_ready: Annotated[int, SCRATCH]  # 1 if the last round left the steps of the next one
     step_width: Annotated[int, SCRATCH]  # W of EXPERT.inverse_width
 
-    # a prediction whose round is not played yet: 1, and the products of its row (RowProducts)
+    # has_prediction is 1 if a row was predicted and its round is not played yet; the next six are
+    # its RowProducts, less last_squared_norm, and its prediction
     has_prediction: Annotated[int, SCRATCH]
     squared_norm: Annotated[int, SCRATCH]
     dot_last: Annotated[int, SCRATCH]
@@ -251,6 +256,8 @@ class _Setting(NamedTuple):
     uses_domain_scale: Annotated[int, DERIVED]  # 1 if the first expert of each kind is capped
 
     rate_rule: Annotated[int, DERIVED]
+    # if SELF_CONFIDENT, the learning rate is
+    # min{cap, sqrt(factor prior_cost / (offset + rate_total + (floor D)^2 rate_level))}
     rate_cap: Annotated[int, DERIVED]
     rate_offset: Annotated[int, DERIVED]
     rate_factor: Annotated[int, DERIVED]
@@ -350,7 +357,7 @@ class SparseRows(NamedTuple):
 
 
 class RoundOutputs(NamedTuple):
-    """Arrays that a kernel writes, one row for each round; each is filled as far as it has rows."""
+    """Arrays that a kernel writes, one row for each round; an array may also have none."""
 
     predictions: Any
     losses: Any

@@ -301,7 +301,7 @@ sparse_round = make_round(
     ball.keep_sparse_row,
     add_dual_sum=dual_sum.add_dual_sum,
 )
-predicted_round = make_round(
+round_after_prediction = make_round(
     kept_row_products,
     kept_prediction,
     ball.move,
@@ -318,8 +318,8 @@ points_round = make_round(
     track_distance=track_distance,
 )
 
-dense_rows = make_rows(of_dense(dense_round))
-sparse_rows = make_rows(of_sparse(sparse_round))
+play_dense_rows = make_rows(of_dense(dense_round))
+play_sparse_rows = make_rows(of_sparse(sparse_round))
 points_rows = make_rows(of_dense(points_round), explicit_points.decide)
 
 
@@ -334,7 +334,7 @@ def play_planned(
 ) -> int:
     """Play dense rows on a ball, of which only the predictions are kept; return how many."""
     outputs = RoundOutputs(predictions, predictions[:0], rows[:0], rows[:0])
-    return int(dense_rows(learner, rows, targets, schedule, deferred, outputs))
+    return int(play_dense_rows(learner, rows, targets, schedule, deferred, outputs))
 
 
 # ------------------------------------------------------------------- kernels
@@ -345,7 +345,7 @@ def play_dense(
     learner: LearnerArrays, rows: Matrix, targets: Vector, schedule: Matrix, outputs: RoundOutputs
 ) -> int:
     """Play dense rows on a ball."""
-    return int(dense_rows(learner, rows, targets, schedule, rows[:0], outputs))
+    return int(play_dense_rows(learner, rows, targets, schedule, rows[:0], outputs))
 
 
 @kernel
@@ -357,7 +357,7 @@ def play_sparse(
     outputs: RoundOutputs,
 ) -> int:
     """Play sparse rows on a ball, in time proportional to their non-zero entries."""
-    return int(sparse_rows(learner, rows, targets, schedule, schedule[:0], outputs))
+    return int(play_sparse_rows(learner, rows, targets, schedule, schedule[:0], outputs))
 
 
 @kernel
@@ -383,7 +383,7 @@ def predict_one(learner: LearnerArrays, row: Vector) -> float:
 @kernel
 def learn_one(learner: LearnerArrays, row: Vector, target: float) -> float:
     """Play one round on a ball; return its loss, or NaN, with nothing changed, if it overflows."""
-    was_played, _, loss = predicted_round(learner, row, target)
+    was_played, _, loss = round_after_prediction(learner, row, target)
     normalise_weights(learner)
     if not was_played:
         learner.scalars[SCALAR.has_prediction] = 0.0
@@ -409,7 +409,7 @@ def play_each(
         none = rows[k][:0]
         learner = learner_at(learners, k, none.shape[1])
         outputs = RoundOutputs(predictions[k], losses[k], none, none)
-        played[k] = dense_rows(learner, rows[k], targets[k], none, none, outputs)
+        played[k] = play_dense_rows(learner, rows[k], targets[k], none, none, outputs)
 
 
 @inline

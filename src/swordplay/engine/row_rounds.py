@@ -33,7 +33,7 @@ class _RowSetting(NamedTuple):
     min_squared_norm: int = 4  # of a row
     radius: int = 5  # of the ball, in largest spreads of the target
     column_clip: int = 6  # in spreads of a column
-    target_clip: int = 7
+    target_clip: int = 7  # in spreads; for the statistics of the target alone
     keeps_columns: int = 8  # 1 where columns are neither centred nor scaled
 
 
@@ -57,19 +57,20 @@ class RowBatch(NamedTuple):
     late_scores: Any
     """Age in rounds of each row's forecast and the scores of the decision and N experts then.
 
-    Shape ``(H, T, 2 + N)``; the age is 0 for a row that is not late. No rows if none is. They are
-    overwritten.
+    Shape ``(H, T, 2 + N)``, or empty if no row is late; the age is 0 for a row that is not. The
+    kernel overwrites it.
     """
 
 
 class RowModel(NamedTuple):
-    """State of a model that is no learner's: settings, statistics and the last targets."""
+    """What a model keeps besides its learners: settings, statistics and the last targets."""
 
     settings: Any
     head_labels: Any
     """The class that each head predicts, and 1 if it predicts that a row is *not* of it."""
     columns: ColumnArrays
     target: ColumnArrays
+    """Statistics of the target."""
     recent: Any
     """Last targets, the newest first."""
 
@@ -170,12 +171,12 @@ def prepare(
     """
     insert_lags(rows, targets, recent)
     update_recent(targets, recent)
-    follows = settings[ROW_SETTING.keeps_columns] == 0.0
+    updates_columns = settings[ROW_SETTING.keeps_columns] == 0.0
     scale_and_update_each(
         rows,
         columns,
         settings[ROW_SETTING.column_clip],
-        follows,
+        updates_columns,
         planned.scaled,
         planned.squared_norms,
         planned.column_centers,
@@ -223,7 +224,7 @@ def learn_rows(batch: RowBatch, model: RowModel, heads: LearnerArrays, out: Roun
     )
     prepare(
         rows,
-        # Lags of labels are the truth of the first head: 1 or 0.
+        # With labels, lags hold the target of the first head: 1 or 0.
         out.relative_targets[0] if is_logistic else targets,
         batch.weights,
         model.settings,
@@ -294,13 +295,15 @@ def predict_rows(
     column_centers: Matrix,
     scores: Matrix,
 ) -> None:
-    """Predict raw rows, each as if it followed the last one learned; a row alone gets equal bits.
+    """Predict raw rows, each as if it followed the last one learned.
+
+    Bit for bit, a row's result does not depend on the rows predicted with it.
 
     ``rows`` has room for the lags in front; ``scores`` has shape ``(T, H)``. ``column_centers`` is
     as in :class:`RoundPlan`.
     """
     scaled = scratch.scaled
-    follows = model.settings[ROW_SETTING.keeps_columns] == 0.0
+    updates_columns = model.settings[ROW_SETTING.keeps_columns] == 0.0
     clip = model.settings[ROW_SETTING.column_clip]
     is_logistic = model.settings[ROW_SETTING.is_logistic] == 1.0
     for h in range(len(scratch.decisions)):
@@ -309,7 +312,9 @@ def predict_rows(
     for t in range(len(rows)):
         insert_recent(rows[t], model.recent)
         if len(column_centers) > 0:
-            write_missing_centers(rows[t], model.centers, model.counts, follows, column_centers[t])
+            write_missing_centers(
+                rows[t], model.centers, model.counts, updates_columns, column_centers[t]
+            )
         scale_row(rows[t], model.centers, model.spreads, clip, scaled)
         for h in range(len(scratch.decisions)):
             score = product(scaled, scratch.decisions[h])

@@ -159,7 +159,7 @@ class LearnerStack:
             count, arguments.integer("threads", os.cpu_count() or 1 if threads is None else threads)
         )
         for learner, own_rows, own_targets in zip(self.learners, rows, wanted, strict=True):
-            learner.check_measurable(own_rows, own_targets)
+            learner.check_underflow(own_rows, own_targets)
         predictions, losses = np.empty(wanted.shape), np.empty(wanted.shape)
         calls = 1 if workers == 1 else min(count, CALLS_PER_THREAD * workers)
         edges = np.linspace(0, count, calls + 1).astype(int).tolist()

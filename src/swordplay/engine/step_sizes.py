@@ -1,4 +1,4 @@
-"""Adaptive step sizes, their caps, and pools of experts that grow.
+"""Adaptive step sizes, their caps and terms of the certificate, and pools of experts that grow.
 
 The same updates as in ``parts.experts.step_sizes``. An adaptive step is computed from its inverse,
 which the certificate needs, too:
@@ -6,12 +6,13 @@ which the certificate needs, too:
     1 / eta = max{sqrt(squared_error_sum) / (c W), min_inverse_step}
 
 with the multiplier c of the expert and the width W of the part of the domain in use. The sum after
-a round sets the step of gradient descent in that round and of extra-gradient experts in the next:
-it is computed once and kept in ``EXPERT.next_eta``.
+a round sets the step of gradient descent in that round and of extra-gradient experts in the next.
+That step is computed once and kept in ``EXPERT.next_eta``.
 
 In a growing pool, extra-gradient and gradient-descent experts take turns. One that measures the
 scale of its domain starts with four: columns 0 and 1 hold the capped experts, whose W is the
-diameter of the domain and whose steps are at most 1 / (2 L m).
+diameter of the domain and whose steps are at most 1 / (2 L m): L is the largest smoothness so far,
+m the number of averaged rounds (gradient descent) or ``SCALAR.step_shrink`` (extra-gradient).
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def update_steps(learner: LearnerArrays, products: RowProducts, slope: float) ->
     """
     if learner.scalars[SCALAR.steps_ready] == 0.0:
         restore_steps(learner)
-    is_capped = learner.settings[SETTING.uses_domain_scale] == 1.0
-    if is_capped and scale_changes(learner, products, slope):
+    has_capped_experts = learner.settings[SETTING.uses_domain_scale] == 1.0
+    if has_capped_experts and scale_changes(learner, products, slope):
         update_scale(learner, products, slope)
         update_limits(learner)
     set_steps(columns_of(learner), expert_rows(learner))
@@ -64,8 +65,8 @@ def set_steps(n: int, e: ExpertRows) -> None:
     """Set eta, next_eta and the certificate's sums of changes of 1 / eta."""
     for i in range(n):
         squares = e.squared_error_sum[i] + e.squared_error[i]
-        limit = e.min_inverse_step[i] if squares > 0.0 else 0.0
-        next_inverse = larger(math.sqrt(squares) * e.inverse_width[i], limit)
+        least_inverse = e.min_inverse_step[i] if squares > 0.0 else 0.0
+        next_inverse = larger(math.sqrt(squares) * e.inverse_width[i], least_inverse)
         next_eta = step_of(next_inverse)
         # Extra-gradient experts use the sum before the round, unless it is 0.
         uses_old = e.extra_gradient[i] * e.squared_error_sum[i] > 0.0
@@ -74,6 +75,7 @@ def set_steps(n: int, e: ExpertRows) -> None:
         e.next_eta[i] = next_eta
         e.next_inverse_step[i] = next_inverse
         increase = inverse - e.inverse_step[i]
+        # sums of (1/eta_t - 1/eta_{t-1}) |xhat|^2 / 2, and of the size of this change times |xhat|
         e.squared_norm_change[i] += 0.5 * increase * e.squared_norm[i]
         e.inverse_growth[i] += larger(increase, 0.0)
         e.inverse_largest[i] = larger(e.inverse_largest[i], inverse)
@@ -106,8 +108,8 @@ def set_next_steps(n: int, e: ExpertRows) -> None:
     """next_eta and its inverse as :func:`set_steps` left them after the round before."""
     for i in range(n):
         squares = e.squared_error_sum[i]
-        limit = e.min_inverse_step[i] if squares > 0.0 else 0.0
-        inverse = larger(math.sqrt(squares) * e.inverse_width[i], limit)
+        least_inverse = e.min_inverse_step[i] if squares > 0.0 else 0.0
+        inverse = larger(math.sqrt(squares) * e.inverse_width[i], least_inverse)
         e.next_eta[i] = step_of(inverse)
         e.next_inverse_step[i] = inverse
 
@@ -142,9 +144,9 @@ def track_distance(learner: LearnerArrays) -> None:
 
 @inline
 def track_dual_norm(learner: LearnerArrays) -> None:
-    """Track the largest bound on the norm of S, for adaptive steps whose S is not kept.
+    """Track the largest bound on the norm of the dual sum S, for adaptive steps, if S is not kept.
 
-    On a ball, ``ball.set_lookahead`` has tracked the distances.
+    On a ball this replaces :func:`track_distance`, as ``ball.set_lookahead`` tracks the distances.
     """
     if learner.settings[SETTING.adaptive_steps] == 1.0 and not keeps_dual_sum(learner):
         bound_dual_norms(columns_of(learner), expert_rows(learner))
@@ -152,7 +154,7 @@ def track_dual_norm(learner: LearnerArrays) -> None:
 
 @expert_loop
 def bound_dual_norms(n: int, e: ExpertRows) -> None:
-    """|S| <= |w| / eta + weighted_norm_change, w being xhat; |w| is kept for the next round."""
+    """|S| <= |xhat| / eta + weighted_norm_change; |xhat| is kept for the next round."""
     for i in range(n):
         norm = math.sqrt(e.squared_norm[i])
         e.base_norm[i] = norm
@@ -210,18 +212,23 @@ def update_limits(learner: LearnerArrays) -> None:
     """Set inverse_width = 1 / (c W) and min_inverse_step from the measured scale, if it changed."""
     scalars, settings = learner.scalars, learner.settings
     n, e = columns_of(learner), expert_rows(learner)
-    diameter, is_capped = settings[SETTING.diameter], settings[SETTING.uses_domain_scale] == 1.0
-    rho = scalars[SCALAR.step_shrink]  # at least 1 if experts are capped, else unused
+    diameter, has_capped_experts = (
+        settings[SETTING.diameter],
+        settings[SETTING.uses_domain_scale] == 1.0,
+    )
+    rho = scalars[
+        SCALAR.step_shrink
+    ]  # a divisor of steps, at least 1; unused without capped experts
     width = diameter
-    if is_capped and scalars[SCALAR.used_width] > 0.0:
+    if has_capped_experts and scalars[SCALAR.used_width] > 0.0:
         width = min(diameter, scalars[SCALAR.used_width] / (rho * rho))
     if width != scalars[SCALAR.step_width]:
         scalars[SCALAR.step_width] = width
         set_inverse_widths(n, width, e)
         learner.experts[EXPERT.min_inverse_step] = 0.0
-        if is_capped:  # c = 1/2, W = D
+        if has_capped_experts:  # c = 1/2, W = D
             e.inverse_width[CAPPED_OEGD] = e.inverse_width[CAPPED_OGD] = 2.0 / diameter
-    if is_capped:
+    if has_capped_experts:
         # 1 / eta >= 2 L m, with m = rho of extra-gradient and m = min{t, 8} of gradient descent
         double_smoothness = 2.0 * scalars[SCALAR.smoothness]
         averaged_rounds = min(scalars[SCALAR.rounds] + 1.0, float(AVERAGED_ROUNDS))

@@ -114,6 +114,7 @@ def make_round(row_products: Any, predict: Any, keep_row: Any) -> Any:
         if scalars[SCALAR.rounds] == 0.0:
             start_constant_steps(learner)
         slope = weight * loss_slope(kind, threshold, prediction, target)
+        # replayed_slope is that of g_{t-1}
         squared_error = squared_distance(slope, scalars[SCALAR.replayed_slope], products)
         error_range = optimism_error_range(n, slope, e)
         restarts = update_learning_rate(
@@ -161,7 +162,8 @@ def step_and_charge(
 ) -> tuple[float, float, float]:
     """Certificate sums, losses, both projected steps, movement costs and optimism of all experts.
 
-    Returns the least cumulative loss L, the least L + m, and the smallest scale.
+    Returns the least cumulative loss, the least sum of cumulative loss and optimism, and the
+    smallest scale.
     """
     least_cumulative, least_expected, smallest_scale = math.inf, math.inf, math.inf
     slope, radius, a_a = g.slope, g.radius, row.squared_norm
@@ -177,7 +179,8 @@ def step_and_charge(
         e.cumulative[i] = cumulative
         least_cumulative = smaller(least_cumulative, cumulative)
 
-        # xhat_{t+1} = sigma (xhat_t - k a): W changes by a multiple of a, which stays pending.
+        # xhat_{t+1} = sigma (xhat_t - k a). The coordinates would change by a multiple of a: only
+        # the factor is kept, in pending_update.
         k, old_square, old_product = eta * slope, e.squared_norm[i], e.base_prediction[i]
         moved_square = larger(old_square - 2.0 * k * old_product + k * k * a_a, 0.0)
         sigma = radius / math.sqrt(moved_square) if moved_square > limit else 1.0
@@ -189,8 +192,8 @@ def step_and_charge(
         base_square = smaller(moved_square, limit)
         product = sigma * (old_product - k * a_a)  # <a, xhat_{t+1}>
 
-        # x_{t+1} = tau (xhat_{t+1} - k a). A base point on the sphere may lie outside it by
-        # rounding; a step of length 0 is not projected.
+        # x_{t+1} = tau (xhat_{t+1} - k a). With k = 0 there is no step: nothing is projected, even
+        # if rounding has put the base point just outside.
         ahead_square = base_square - 2.0 * k * product + k * k * a_a
         tau = radius / math.sqrt(ahead_square) if ahead_square > limit and k != 0.0 else 1.0
         tau_k, change = tau * k, tau - 1.0
@@ -228,10 +231,10 @@ def step_and_charge(
 
 dense_round = make_round(ball.row_products, ball.predict, ball.keep_row)
 sparse_round = make_round(ball.sparse_row_products, ball.predict_sparse, ball.keep_sparse_row)
-predicted_round = make_round(kept_row_products, kept_prediction, ball.keep_row)
+round_after_prediction = make_round(kept_row_products, kept_prediction, ball.keep_row)
 
-dense_rows = make_rows(of_dense(dense_round))
-sparse_rows = make_rows(of_sparse(sparse_round))
+play_dense_rows = make_rows(of_dense(dense_round))
+play_sparse_rows = make_rows(of_sparse(sparse_round))
 
 
 @kernel
@@ -239,7 +242,7 @@ def play_dense(
     learner: LearnerArrays, rows: Matrix, targets: Vector, schedule: Matrix, outputs: RoundOutputs
 ) -> int:
     """Play dense rows."""
-    return int(dense_rows(learner, rows, targets, schedule, rows[:0], outputs))
+    return int(play_dense_rows(learner, rows, targets, schedule, rows[:0], outputs))
 
 
 @kernel
@@ -251,13 +254,13 @@ def play_sparse(
     outputs: RoundOutputs,
 ) -> int:
     """Play sparse rows, in time proportional to their non-zero entries."""
-    return int(sparse_rows(learner, rows, targets, schedule, schedule[:0], outputs))
+    return int(play_sparse_rows(learner, rows, targets, schedule, schedule[:0], outputs))
 
 
 @kernel
 def learn_one(learner: LearnerArrays, row: Vector, target: float) -> float:
     """Play one round; return its loss, or NaN, with nothing changed, if it overflows."""
-    was_played, _, loss = predicted_round(learner, row, target)
+    was_played, _, loss = round_after_prediction(learner, row, target)
     normalise_weights(learner)
     if not was_played:
         learner.scalars[SCALAR.has_prediction] = 0.0
@@ -280,7 +283,7 @@ def play_each(
     ``played`` receives the number of rounds of each learner.
     """
     for k in range(first, stop):
-        none = rows[k][:0]
-        learner = learner_at(learners, k, none.shape[1])
-        outputs = RoundOutputs(predictions[k], losses[k], none, none)
-        played[k] = dense_rows(learner, rows[k], targets[k], none, none, outputs)
+        empty = rows[k][:0]  # no schedule, no deferred rows, no decisions and no weights
+        learner = learner_at(learners, k, empty.shape[1])
+        outputs = RoundOutputs(predictions[k], losses[k], empty, empty)
+        played[k] = play_dense_rows(learner, rows[k], targets[k], empty, empty, outputs)

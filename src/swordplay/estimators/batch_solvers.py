@@ -15,13 +15,13 @@ from swordplay.estimators.column_scaler import ColumnStats
 from swordplay.estimators.model_settings import THRESHOLDS
 
 SEGMENTS = 16
-"""Equal parts of a table, the unit of cuts and windows."""
+"""A table is cut into so many equal segments; candidates are fitted to ranges of whole segments."""
 MEASURED_ROWS = 4096
 """Rows, evenly spread over the table, from which centres and spreads are computed."""
 MAD_TO_SPREAD = 1.4826
 """Standard deviation of a normal variable over its median absolute deviation."""
 MIN_SPREAD = np.finfo(np.float64).tiny
-"""Least positive spread: the quotient of a number and less overflows."""
+"""Least positive spread: dividing by anything smaller may overflow."""
 CLIP_FACTOR = 2.0
 """Scaled entries are clipped this many times farther out than in a stream.
 
@@ -30,12 +30,12 @@ Among all rows of a table a single outlier has less effect than in the latest ro
 HUBER_STEPS = 30
 """Largest number of steps of Huber regression.
 
-Each step reduces the error to about the share of the rows beyond the threshold.
+Each step multiplies the error by about the share of rows whose residual is beyond the threshold.
 """
 HUBER_TOLERANCE = 1e-6
 """Huber regression stops when no coefficient changes by more than this share of the largest."""
 NEWTON_STEPS = 30
-"""Largest number of Newton steps; with a penalty some six are taken from any start."""
+"""Largest number of Newton steps; with a penalty, about six suffice from any start."""
 TRIAL_GAIN = 1e-3
 """When candidates are compared, Newton's method stops below this predicted gain per row."""
 FINAL_GAIN = 1e-9
@@ -53,6 +53,8 @@ MAX_NUMBERS = 1 << 23
 """Entries of the table from which the final log-odds are solved; longer tables are thinned out."""
 MIN_PROBABILITY = 1e-15
 """Probabilities are clipped here before their logarithm is taken."""
+TARGET_CLIP = THRESHOLDS["squared"]
+"""Targets are clipped at this many spreads, as far out as the threshold of a "squared" loss."""
 
 
 class TableScaling(NamedTuple):
@@ -220,12 +222,12 @@ class LeastSquares(Solver):
         self, rows: Any, scaling: TableScaling, targets: Vector, loss: str, radius: float
     ) -> None:
         super().__init__(rows, scaling)
-        clip = THRESHOLDS["squared"]
         sample = targets[:: max(1, len(targets) // MEASURED_ROWS), None]
-        center, spread = (float(found[0]) for found in measure_columns(sample, clip))
+        center, spread = (float(found[0]) for found in measure_columns(sample, TARGET_CLIP))
         if spread == 0.0:  # all sampled targets are equal
             spread = float(np.std(targets))
-        clipped = np.clip(targets, center - clip * spread, center + clip * spread)
+        reach = TARGET_CLIP * spread
+        clipped = np.clip(targets, center - reach, center + reach)
         self.level = float(clipped.mean())
         self.targets = targets - self.level
         self.clipped_targets = clipped - self.level
@@ -358,11 +360,11 @@ class LogOdds(Solver):
             signs = np.where(labels == 1, -1.0, 1.0)
             log_losses = np.logaddexp(0.0, signs * scores[:, 0])
             return float(np.mean(np.minimum(log_losses, -np.log(MIN_PROBABILITY))))
-        odds = np.exp(-np.logaddexp(0.0, -scores))
-        probabilities = odds[range(len(labels)), labels] / np.maximum(
-            odds.sum(axis=1), np.finfo(float).tiny
+        one_vs_rest = np.exp(-np.logaddexp(0.0, -scores))
+        of_labels = one_vs_rest[range(len(labels)), labels] / np.maximum(
+            one_vs_rest.sum(axis=1), np.finfo(float).tiny
         )
-        return float(-np.mean(np.log(np.maximum(probabilities, MIN_PROBABILITY))))
+        return float(-np.mean(np.log(np.maximum(of_labels, MIN_PROBABILITY))))
 
 
 def project_on_ball(radius: float, coefficients: Matrix) -> Matrix:

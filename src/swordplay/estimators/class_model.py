@@ -38,7 +38,7 @@ class ClassScores(NamedTuple):
     scores: Matrix
     """Of each class, shape ``(T, K)``; of the second of two classes ``(T, 1)``."""
     column_centers: Matrix
-    """Centre of each missing entry before its row; no rows if none is missing."""
+    """Centre of the column of each missing entry, as it was before that row; empty if none is."""
 
 
 @final
@@ -65,12 +65,13 @@ class ClassModel:
         self.groups: list[LinearModel] = []
         """Models with one or more heads.
 
-        There is one; with explicit lags each class has its own, as it has its own lags.
+        There is one model for all classes, except with explicit lags: then each class has a model,
+        as their lags differ.
         """
         self.group: Any = np.empty(0, dtype=np.intp)
-        """Index in ``groups`` of the head of each score,"""
+        """Index in ``groups`` of the head of each score."""
         self.position: Any = np.empty(0, dtype=np.intp)
-        """and its position among the heads of the group."""
+        """Position of the head of each score among the heads of its group."""
         self.counts: Vector = np.zeros(0)
         """Rows learned of each class."""
         self.first_negated = 0
@@ -83,7 +84,7 @@ class ClassModel:
         """Calibrates the probabilities of three or more classes, if curves were asked for."""
         self._kept_layer: SecondOrderLayer | None = None
         """The second-order layer of two classes, while there is one class."""
-        self._unseen: set[int] = set()
+        self._sharing: set[int] = set()
         """Classes that share a head with others."""
         self._order: Any = None
         """Column of each score among the heads of all groups; None if they are in order."""
@@ -132,14 +133,14 @@ class ClassModel:
             self.groups.append(self._make())
             self._assign([(0, 0)] * (1 if classes <= 2 else classes), 0)
         first = self.groups[0]
-        if classes == 1:  # nothing tells it from others: there is no use for experts yet
+        if classes == 1:  # there is nothing to learn: the second-order layer is kept for later
             self._keep_layer()
         elif known == 1:
             first.replace_second_order(self._kept_layer)
             self._kept_layer = None
         if classes <= 2:
             return
-        if first.has_curves and self.calibration is None:
+        if first.wants_second_order and self.calibration is None:
             self.calibration = ClassCalibration(ClassLayers.like(first.second_order))
         if self.calibration is not None and classes > MAX_CLASSES:
             self.calibration.layers = None
@@ -147,8 +148,8 @@ class ClassModel:
         if len(self.group) == 1:
             self.first_negated = 1
             self._assign([self._copy_head(0, 0), (0, 0)], 0)
-        if late := classes - len(self.group):
-            self._assign([self._fresh_head()] * late, len(self.group))
+        if missing_heads := classes - len(self.group):
+            self._assign([self._fresh_head()] * missing_heads, len(self.group))
 
     def _keep_layer(self) -> None:
         """Take the second-order layer away from the only class, until there is another one."""
@@ -168,11 +169,12 @@ class ClassModel:
         order = edges[self.group] + self.position
         is_alone = np.bincount(order)[order] == 1
         labels = np.tile([NO_CLASS, 0.0], (edges[-1], 1))
+        # The only head of two classes predicts the second, class 1.
         labels[order[is_alone], 0] = 1.0 if len(order) == 1 else np.flatnonzero(is_alone)
         labels[order[: self.first_negated], 1] = 1.0
         for group, (first, last) in zip(self.groups, pairwise(edges), strict=True):
             group.head_labels[:] = labels[first:last]
-        self._unseen = set(np.flatnonzero(~is_alone).tolist())
+        self._sharing = set(np.flatnonzero(~is_alone).tolist())
         self._order = None if np.array_equal(order, np.arange(edges[-1])) else order
 
     def _fresh_head(self) -> tuple[int, int]:
@@ -212,7 +214,10 @@ class ClassModel:
     # ------------------------------------------------------------------ predicting
 
     def predict(self, rows: Matrix, following: int = 1) -> Matrix:
-        """Return probabilities, ``(T, K)``; ``following`` rows follow the last one learned."""
+        """Return probabilities, ``(T, K)``.
+
+        The first ``following`` rows count as successors of the last learned one.
+        """
         return self.probabilities(self.scores(rows, following), following, rows)
 
     def scores(self, rows: Matrix, following: int = 1) -> ClassScores:
@@ -254,7 +259,7 @@ class ClassModel:
         labels: Any,
         weights: Vector | None = None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Matrix:
         """Return probabilities of rows, each made before its own label is learned, ``(T, K)``.
 
@@ -262,15 +267,15 @@ class ClassModel:
         ----------
         rows, labels
             Shape ``(T, d)``, and classes 0..K-1, shape ``(T,)``.
-        weights, observer, asked
+        weights, observer, earlier_forecast
             As in :meth:`LinearModel.predict_then_learn`.
         """
-        if asked is not None and len(self.groups[0].recent):
+        if earlier_forecast is not None and len(self.groups[0].recent):
             learn = functools.partial(self._learn, observer=observer)
             return np.asarray(
-                learn_with_earlier_lags(self.groups, learn, rows, labels, weights, asked)
+                learn_with_earlier_lags(self.groups, learn, rows, labels, weights, earlier_forecast)
             )
-        return self._learn(rows, labels, weights, observer, asked)
+        return self._learn(rows, labels, weights, observer, earlier_forecast)
 
     def _learn(
         self,
@@ -278,13 +283,15 @@ class ClassModel:
         labels: Any,
         weights: Vector | None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Matrix:
         notes = None
-        if asked is not None and self.calibration is not None:
-            ages = asked.ages(self.rounds)
-            notes = asked.notes_of(ages, self.calibration.note_count) if ages.any() else None
-        found = self.scores_then_learn(rows, labels, weights, observer, asked)
+        if earlier_forecast is not None and self.calibration is not None:
+            ages = earlier_forecast.ages(self.rounds)
+            notes = (
+                earlier_forecast.notes_of(ages, self.calibration.note_count) if ages.any() else None
+            )
+        found = self.scores_then_learn(rows, labels, weights, observer, earlier_forecast)
         return self.probabilities_then_learn(found, rows, labels, weights, notes)
 
     def probabilities_then_learn(
@@ -311,26 +318,26 @@ class ClassModel:
         labels: Any,
         weights: Vector | None = None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> ClassScores:
         """Return log-odds of rows, each made before the heads learn its own label."""
         seen = np.bincount(labels, minlength=self.classes)
         debuts = [
-            int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._unseen
+            int((labels == k).argmax()) for k in np.flatnonzero(seen).tolist() if k in self._sharing
         ]
         targets = np.asarray(labels, dtype=np.float64)
-        ages = None if asked is None else asked.ages(self.rounds)
+        ages = None if earlier_forecast is None else earlier_forecast.ages(self.rounds)
         scores, centers = [], []
         for first, last in pairwise(sorted({0, *debuts, max(1, len(rows))})):
-            if debuts and labels[first] in self._unseen:
+            if debuts and labels[first] in self._sharing:
                 self._give_own_head(int(labels[first]))
             here, edge, found = slice(first, last), 0, []
             for k, group in enumerate(self.groups):
                 late_scores, notes = None, None
                 heads = slice(edge, edge + len(group.heads))
                 edge = heads.stop
-                if asked is not None and ages is not None and ages.any():
-                    part = asked.rows(here)
+                if earlier_forecast is not None and ages is not None and ages.any():
+                    part = earlier_forecast.rows(here)
                     late_scores = part.late_scores(ages[here], heads, group.heads.expert_count)
                     if group.second_order is not None:
                         notes = part.notes_of(ages[here], group.second_order.note_count)
@@ -398,7 +405,7 @@ class ClassModel:
         first, classes = groups[0], len(found.counts)
         layers = ClassLayers.like(first.second_order)
         self.calibration = None
-        if first.has_curves:
+        if first.wants_second_order:
             self.calibration = ClassCalibration.from_parts(parts, classes, layers)
         for group in groups[1:] if classes < 3 else groups:
             group.drop_second_order()
@@ -417,7 +424,7 @@ class SavedGroup(NamedTuple):
     """State of heads that share their columns."""
 
     shared: State
-    """What they share, split into its parts."""
+    """The saved group, split into its parts; besides those of the heads, what they share."""
     heads: list[State]
 
 

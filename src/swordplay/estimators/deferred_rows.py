@@ -32,7 +32,10 @@ class DeferredRows(Protocol):
     """An estimator whose rows are predicted now and learned later.
 
     Rows are kept in the form that :meth:`read` returns until they are learned. A table holds rows
-    as the model sees them: floats, NaN for a missing value, shape ``(T, d)``.
+    as the model sees them: floats, NaN for a missing value, shape ``(T, d)``. The caller of
+    :meth:`learn` gives it the table of the rows only if :attr:`version` is still that of the table.
+    If there is no such table, it cuts the rows at :meth:`first_new_name`, and where
+    :attr:`learns_in_blocks` is False it gives one row at a time.
     """
 
     estimator: Any
@@ -51,17 +54,20 @@ class DeferredRows(Protocol):
 
     @property
     def columns(self) -> int:
-        """Number of columns of a table, at least 1, with those of names that were only read."""
+        """Number of columns of a table, at least 1; names read but not yet learned count."""
         ...
 
     @property
     def version(self) -> Any:
-        """A value that changes whenever the model sees the same row as another row of a table."""
+        """Changes whenever a row would be another row of a table; older tables are stale then."""
         ...
 
     @property
     def learns_in_blocks(self) -> bool:
-        """Whether :meth:`learn` takes several rows: none can be refused, and none needs lags."""
+        """Whether several rows may be learned in one call.
+
+        This needs that no row can be refused and none needs lags.
+        """
         ...
 
     def read(self, rows: Sequence[Any]) -> Sequence[Any]:
@@ -91,7 +97,7 @@ class DeferredRows(Protocol):
         ...
 
     def first_new_name(self, rows: Sequence[Any]) -> int:
-        """Index of the first row that has a column which the model and ``rows[0]`` lack; or 0."""
+        """Index of the first row with a name that neither the model nor ``rows[0]`` has, or 0."""
         ...
 
     def check_answers(self, answers: Sequence[Any]) -> list[Any]:
@@ -102,13 +108,13 @@ class DeferredRows(Protocol):
         self,
         rows: Sequence[Any],
         answers: Sequence[Any],
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
         table: Matrix | None = None,
     ) -> None:
         """Learn rows in their order; an error changes nothing.
 
-        ``asked`` is their forecast if answers of other rows came in between, or None. ``table``
-        replaces the rows if its version is the present one.
+        ``earlier_forecast`` is their forecast if answers of other rows came in between, or None.
+        ``table`` replaces the rows if its version is the present one.
         """
         ...
 
@@ -161,7 +167,7 @@ class DictDeferredRows:
 
     @property
     def columns(self) -> int:
-        """Number of columns of a table, at least 1, with those of names that were only read."""
+        """Number of columns of a table, at least 1; names read but not yet learned count."""
         return max(1, self.value_types.columns)
 
     @property
@@ -171,7 +177,7 @@ class DictDeferredRows:
 
     @property
     def learns_in_blocks(self) -> bool:
-        """Whether :meth:`learn` takes several rows."""
+        """Whether several rows may be learned in one call."""
         return bool(self.estimator.standardize) and self.estimator.lags in (0, AUTO)
 
     def read(self, rows: Sequence[Any]) -> Sequence[Any]:
@@ -214,7 +220,7 @@ class DictDeferredRows:
         return np.asarray(model.predict(part, len(part))).reshape(len(part), -1)
 
     def first_new_name(self, rows: Sequence[Row]) -> int:
-        """Index of the first row that has a column which the model and ``rows[0]`` lack; or 0."""
+        """Index of the first row with a name that neither the model nor ``rows[0]`` has, or 0."""
         known = self.estimator._columns.column_of
         first: set[Any] = set()
         for k, row in enumerate(rows):
@@ -236,19 +242,19 @@ class DictDeferredRows:
         self,
         rows: Sequence[Row],
         answers: Sequence[Any],
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
         table: Matrix | None = None,
     ) -> None:
         """Learn rows in their order, of which only the first may have new names."""
         if table is not None:
-            self.estimator.learn_table(table, answers, asked)
+            self.estimator.learn_table(table, answers, earlier_forecast)
             return
-        named = []
+        numeric_rows = []
         for k, row in enumerate(rows):
             if k > 0:
                 self.value_types.learn(rows[k - 1])  # its words have columns from now on
-            named.append(self.value_types.numbers(row))
-        self.estimator.learn_run(named, answers, asked)
+            numeric_rows.append(self.value_types.numbers(row))
+        self.estimator.learn_run(numeric_rows, answers, earlier_forecast)
         self.value_types.learn(rows[-1])
 
     def state(self, rows: Sequence[Row]) -> State:
@@ -314,7 +320,7 @@ class ArrayDeferredRows:
 
     @property
     def learns_in_blocks(self) -> bool:
-        """Whether :meth:`learn` takes several rows."""
+        """Whether several rows may be learned in one call."""
         settings = self.estimator.get_params()
         if not settings.get("standardize"):  # SwordAggregator has no such setting
             return False
@@ -382,9 +388,10 @@ class ArrayDeferredRows:
     def _scores(self, table: Matrix) -> Matrix:
         """Predictions, shape ``(T, 1)``, or probabilities."""
         answers = self.estimator._predict_rows
-        if self.estimator.model_.groups:
+        is_own_model = bool(self.estimator.model_.groups)  # no mixture of others' forecasts
+        if is_own_model:
             return np.asarray(answers(table, len(table))).reshape(len(table), -1)
-        # numpy combines the forecasts of others, and its sums depend on the number of rows
+        # numpy combines forecasts of others, and its sums depend on the number of rows
         return np.array([answers(table[k : k + 1]) for k in range(len(table))])
 
     def frozen_scores(self, live: Any, rows: Sequence[Any], table: Matrix) -> Matrix:
@@ -422,24 +429,28 @@ class ArrayDeferredRows:
         self,
         rows: Sequence[Any],
         answers: Sequence[Any],
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
         table: Matrix | None = None,
     ) -> None:
         """Learn rows in their order; a new label begins a call of its own."""
         start, seen = 0, set(self.labels)
         for k, answer in enumerate(answers if self.predicts_labels else ()):
             if answer not in seen and k > start:
-                self._learn_run(rows, answers, asked, slice(start, k))
+                self._learn_run(rows, answers, earlier_forecast, slice(start, k))
                 start = k
             seen.add(answer)
-        self._learn_run(rows, answers, asked, slice(start, len(rows)))
+        self._learn_run(rows, answers, earlier_forecast, slice(start, len(rows)))
 
     def _learn_run(
-        self, rows: Sequence[Any], answers: Sequence[Any], asked: Forecast | None, part: slice
+        self,
+        rows: Sequence[Any],
+        answers: Sequence[Any],
+        earlier_forecast: Forecast | None,
+        part: slice,
     ) -> None:
         targets: Any = answers[part]
         targets = label_array("y", list(targets)) if self.predicts_labels else np.array(targets)
-        forecast = None if asked is None else asked.rows(part)
+        forecast = None if earlier_forecast is None else earlier_forecast.rows(part)
         self.estimator._learn_late(self._for_estimator(rows[part]), targets, forecast)
 
     def _for_estimator(self, rows: Sequence[Any]) -> Any:

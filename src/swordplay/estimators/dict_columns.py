@@ -56,7 +56,7 @@ class DictColumns:
 
     # ------------------------------------------------------------------ single rows
 
-    def fill(self, x: Any, workspace: RowWorkspace) -> bool:
+    def write_if_plain(self, x: Any, workspace: RowWorkspace) -> bool:
         """Write a row into a workspace if it has every known name, no other, and plain numbers.
 
         Most rows of a stream are of this kind, and this takes a microsecond.

@@ -43,7 +43,11 @@ PLAIN_LABELS = frozenset({bool, str, int})
 
 
 class DictModel(ModelReport, SavedModel):
-    """Methods of both models; a subclass makes the model and learns targets of its kind."""
+    """Methods of both models; a subclass makes the model and learns targets of its kind.
+
+    The parameters are those of :class:`swordplay.river.SwordRegressor`; ``curves`` switches the
+    second-order layer.
+    """
 
     loss: LossName
 
@@ -98,7 +102,7 @@ class DictModel(ModelReport, SavedModel):
 
     @abstractmethod
     def learn_table(
-        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+        self, table: Matrix, truths: Sequence[Any], earlier_forecast: Forecast | None = None
     ) -> None:
         """Learn rows of a table in the order of the columns, all of whose names are known.
 
@@ -108,7 +112,7 @@ class DictModel(ModelReport, SavedModel):
             Shape ``(T, d)``, NaN for missing values.
         truths
             Checked targets or labels.
-        asked
+        earlier_forecast
             Forecast of the rows, if they were predicted earlier.
         """
 
@@ -117,19 +121,22 @@ class DictModel(ModelReport, SavedModel):
         """Return the adapter that :class:`swordplay.late.LateModel` uses."""
 
     def learn_run(
-        self, rows: Sequence[Features], truths: Sequence[Any], asked: Forecast | None = None
+        self,
+        rows: Sequence[Features],
+        truths: Sequence[Any],
+        earlier_forecast: Forecast | None = None,
     ) -> None:
-        """Learn rows of finite numbers by name; new names are those of the first row.
+        """Learn rows of finite numbers; only the first may have names that have no column yet.
 
         Parameters
         ----------
         rows
             Rows whose names have a column or occur in the first of them.
-        truths, asked
+        truths, earlier_forecast
             As in :meth:`learn_table`.
         """
         self._with_columns(rows[0])
-        self.learn_table(self._columns.to_table(rows)[0], truths, asked)
+        self.learn_table(self._columns.to_table(rows)[0], truths, earlier_forecast)
 
     def to_table(self, rows: Sequence[Mapping[Hashable, float]]) -> tuple[Matrix, bool]:
         """Return rows of finite numbers as a table, and whether :meth:`learn_table` accepts it."""
@@ -175,6 +182,7 @@ class DictModel(ModelReport, SavedModel):
         }
 
     def _second(self) -> SecondOrderLayer | None:
+        """Return the second-order layer."""
         # the model has no type before it is made
         return self._model.second_order  # type: ignore[no-any-return]
 
@@ -188,6 +196,7 @@ class DictModel(ModelReport, SavedModel):
         return self._model
 
     def _learned(self) -> tuple[Any, State] | None:
+        """Return the model and what is saved beside it; None before anything was learned."""
         if self._model is None:
             return None
         return self._model, {"names": self._columns.to_json()} | self._intervals.state()
@@ -234,7 +243,7 @@ class DictRegressor(DictModel):
                 and type(y) is float
                 and -LARGEST <= y <= LARGEST
                 and not self._intervals.by_level
-                and self._columns.fill(x, model.workspace)
+                and self._columns.write_if_plain(x, model.workspace)
             ):
                 model.workspace.learn(y)
                 return
@@ -272,7 +281,7 @@ class DictRegressor(DictModel):
                 self._columns.check(x)
                 return 0.0
             workspace = model.workspace
-            if not self._columns.fill(x, workspace):
+            if not self._columns.write_if_plain(x, workspace):
                 values = self._columns.check(x)
                 self._columns.write(x, values, workspace.row[workspace.lags :])
             return workspace.predict()
@@ -285,11 +294,13 @@ class DictRegressor(DictModel):
         return float(low), float(high)
 
     def learn_table(
-        self, table: Matrix, truths: Sequence[float], asked: Forecast | None = None
+        self, table: Matrix, truths: Sequence[float], earlier_forecast: Forecast | None = None
     ) -> None:
         """Learn rows of a table in the order of the columns, all of whose names are known."""
         targets = np.array(truths, dtype=np.float64)
-        predictions = self._model.predict_then_learn(table, targets, asked=asked)
+        predictions = self._model.predict_then_learn(
+            table, targets, earlier_forecast=earlier_forecast
+        )
         if self._intervals.by_level:
             self._intervals.learn(predictions, targets, table)
 
@@ -365,7 +376,7 @@ class DictClassifier(DictModel):
                 and type(y) in PLAIN_LABELS
                 and y in self._labels.numbers
                 and not self._intervals.by_level
-                and self._columns.fill(x, model.groups[0].workspace)
+                and self._columns.write_if_plain(x, model.groups[0].workspace)
             ):
                 label = self._labels.numbers[y]
                 model.groups[0].workspace.learn(label)
@@ -382,7 +393,7 @@ class DictClassifier(DictModel):
     def predict_proba_one(self, x: Features, **kwargs: Any) -> dict[Any, float]:
         """Return the probability of every label so far; one half of each boolean before any.
 
-        Features that were never learned are left out.
+        Features that were never learned are left out. River passes ``kwargs``, which are ignored.
 
         Parameters
         ----------
@@ -396,7 +407,7 @@ class DictClassifier(DictModel):
                 return {False: 0.5, True: 0.5}
             if model.classes == 2:
                 workspace = model.groups[0].workspace
-                if not self._columns.fill(x, workspace):
+                if not self._columns.write_if_plain(x, workspace):
                     values = self._columns.check(x)
                     self._columns.write(x, values, workspace.row[workspace.lags :])
                 second = probability_of_second(workspace.predict())
@@ -413,7 +424,7 @@ class DictClassifier(DictModel):
         return max(probabilities, key=probabilities.__getitem__)
 
     def predict_set_one(self, x: Features, level: float = 0.9) -> set[Any]:
-        """Return the prediction set of one row: labels that hold the true one as the level says.
+        """Return the prediction set of one row; a share ``level`` of sets hold the true label.
 
         Every set holds the most probable label. On every window of n rows, a level of 0.9 has at
         most 0.1 n + 20 sets without the true label, whatever the data; rows whose label is new are
@@ -438,7 +449,7 @@ class DictClassifier(DictModel):
         return np.asarray(probability_above(probabilities) <= bounds[:, 1:])
 
     def learn_table(
-        self, table: Matrix, truths: Sequence[Any], asked: Forecast | None = None
+        self, table: Matrix, truths: Sequence[Any], earlier_forecast: Forecast | None = None
     ) -> None:
         """Learn rows of a table in the order of the columns, all of whose names are known."""
         model = self._model
@@ -447,8 +458,10 @@ class DictClassifier(DictModel):
             is_new = numbers[0] >= model.classes
             model.grow(len(self._labels))
             rows = slice(first, first + len(numbers))
-            forecast = None if asked is None else asked.rows(rows)
-            probabilities = model.predict_then_learn(table[rows], np.array(numbers), asked=forecast)
+            forecast = None if earlier_forecast is None else earlier_forecast.rows(rows)
+            probabilities = model.predict_then_learn(
+                table[rows], np.array(numbers), earlier_forecast=forecast
+            )
             # no set could hold the new label of the first row
             known = slice(int(is_new), None)
             if self._intervals.by_level and len(numbers[known]):
@@ -463,14 +476,14 @@ class DictClassifier(DictModel):
     def coefficients(self) -> dict[Any, dict[Hashable, float]]:
         """Change of the log-odds per unit of each feature, by label and name.
 
-        There is one entry for each label; of two, for the second.
+        There is one entry for each label; with two labels there is one, for the second.
         """
         found = coefficients.of_classes(self._fitted_model())[0]
         return dict(zip(self._scored_labels(), map(self._by_name, found), strict=True))
 
     @property
     def intercept_(self) -> dict[Any, float]:
-        """Log-odds where all features are 0, by label; of two, for the second."""
+        """Log-odds where all features are 0, by label; with two labels, only for the second."""
         found = coefficients.of_classes(self._fitted_model())[1]
         return dict(zip(self._scored_labels(), found.tolist(), strict=True))
 
@@ -492,5 +505,8 @@ class DictClassifier(DictModel):
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._labels.load_json(saved["labels"])
         if not 1 <= len(self._labels) == np.size(saved["model.counts"]):
-            raise ValueError("it has not as many labels as models.")
+            raise ValueError(
+                f"it has {len(self._labels)} labels, but counts of "
+                f"{np.size(saved['model.counts'])} classes."
+            )
         return super()._resume(saved)

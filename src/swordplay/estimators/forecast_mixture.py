@@ -127,11 +127,11 @@ class ForecastMixture:
         rows: Matrix,
         targets: Vector,
         weights: Vector | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Vector:
         """Return combined forecasts, each made before its own target is learned; ``(T,)``.
 
-        Rows that were predicted earlier, as ``asked`` says, are learned like any others.
+        Rows that were predicted earlier, as ``earlier_forecast`` says, are learned like any others.
         """
         from swordplay.engine.second_order.mixing import clip_rows, robust_mix
 

@@ -128,6 +128,11 @@ class HeadSnapshot(NamedTuple):
 class LinearModel:
     """A score per row for each head: a prediction, or the log-odds of a class.
 
+    A late row was predicted some rounds before its target is learned. ``earlier_forecast`` is what
+    :meth:`forecast` returned for it; ``late_scores``, shape ``(H, T, 2 + N)``, are its age in
+    rounds and the scores of the decision and of the N experts then; ``notes``, shape ``(T, n)``, is
+    what the second-order layer wrote down when it predicted the row (see ``Forecast``).
+
     Parameters
     ----------
     dim
@@ -144,8 +149,8 @@ class LinearModel:
     standardize, intercept
         Whether to scale the columns, and whether to put a column of ones behind them.
     lags
-        Number of last targets that join the columns, those last learned; of a class they are truths
-        of "was it this class". ``"auto"`` lets second-order experts with and without lags compete.
+        Number of the last learned targets that join the columns; for a class, 1 if the row was of
+        this class, else 0. ``"auto"`` lets second-order experts with and without lags compete.
     curves
         ``"auto"`` or ``"rich"`` put second-order experts beside the head; None does without.
     grows
@@ -182,7 +187,7 @@ class LinearModel:
         """Class that each head predicts (1 for a single head), and 1 if it predicts that a row is
         *not* of this class.
         """
-        self.has_curves = curves is not None
+        self.wants_second_order = curves is not None
         """Whether second-order experts were asked for; wide tables have none all the same."""
         self.second_order = self._make_second_order(lags, curves)
         self.add_head()
@@ -224,14 +229,14 @@ class LinearModel:
 
     @property
     def groups(self) -> list[LinearModel]:
-        """Models with last targets of their own: this one."""
+        """The models whose ``recent`` a caller may replace; here this model alone."""
         return [self]
 
     @property
     def gain(self) -> float:
-        """Sum of the losses of the predictions minus those of first order.
+        """Sum of the losses of the predictions minus those of first order: negative if it helps.
 
-        The unit is a loss of smoothness 1; mostly negative.
+        The unit is a loss of smoothness 1.
         """
         return 0.0 if self.second_order is None else self.second_order.gain
 
@@ -407,7 +412,7 @@ class LinearModel:
         targets: Vector,
         weights: Vector | None = None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Vector:
         """Return scores of rows, each made before its own target is learned, shape ``(T,)``.
 
@@ -419,13 +424,15 @@ class LinearModel:
             Positive weights of the losses, shape ``(T,)``.
         observer
             Is called after some rows at a time, in their order, with their workspace.
-        asked
-            Forecast of rows whose targets come late.
+        earlier_forecast
+            Forecast of the rows, if they are late.
         """
-        if asked is not None and len(self.recent):
+        if earlier_forecast is not None and len(self.recent):
             learn = functools.partial(self._learn, observer=observer)
-            return np.asarray(learn_with_earlier_lags([self], learn, rows, targets, weights, asked))
-        return self._learn(rows, targets, weights, observer, asked)
+            return np.asarray(
+                learn_with_earlier_lags([self], learn, rows, targets, weights, earlier_forecast)
+            )
+        return self._learn(rows, targets, weights, observer, earlier_forecast)
 
     def _learn(
         self,
@@ -433,9 +440,9 @@ class LinearModel:
         targets: Vector,
         weights: Vector | None = None,
         observer: Observer | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Vector:
-        late_scores, notes = self._late(asked)
+        late_scores, notes = self._late(earlier_forecast)
         if len(rows) == 1 and weights is None and rows.shape[1] == self.dim and observer is None:
             workspace = self.workspace
             workspace.row[workspace.lags :] = rows[0]
@@ -446,14 +453,14 @@ class LinearModel:
         parts = self.learn(rows, targets, weights, observer, late_scores, notes)
         return np.concatenate([part.mixed for part in parts])
 
-    def _late(self, asked: Forecast | None) -> tuple[Array | None, Matrix | None]:
+    def _late(self, earlier_forecast: Forecast | None) -> tuple[Array | None, Matrix | None]:
         """Return what a workspace needs of late rows; nothing if no row is late."""
-        if asked is None or not (ages := asked.ages(self.rounds)).any():
+        if earlier_forecast is None or not (ages := earlier_forecast.ages(self.rounds)).any():
             return None, None
-        late_scores = asked.late_scores(ages, slice(0, 1), self.heads.expert_count)
+        late_scores = earlier_forecast.late_scores(ages, slice(0, 1), self.heads.expert_count)
         if self.second_order is None:
             return late_scores, None
-        return late_scores, asked.notes_of(ages, self.second_order.note_count)
+        return late_scores, earlier_forecast.notes_of(ages, self.second_order.note_count)
 
     def scores_then_learn(
         self,
@@ -464,10 +471,11 @@ class LinearModel:
         late_scores: Array | None,
         notes: Matrix | None,
     ) -> tuple[Matrix, Matrix]:
-        """Return the scores of the heads before they learn each row, and the missing centres.
+        """Return the scores of the heads before they learn each row, and centres of its columns.
 
         The scores have shape ``(T, H)``. With a second-order layer they are mixed, ``(T, 1)``.
-        The centres of missing entries have shape ``(T, d)``, or no rows if none is missing.
+        The centres, which replaced missing entries, have shape ``(T, d)``, or no rows if no entry
+        is missing.
         """
         if len(rows) == 1 and weights is None and rows.shape[1] == self.dim and observer is None:
             workspace = self.workspace
@@ -535,7 +543,8 @@ class LinearModel:
             if width > self.dim:
                 self.widen(width)
             here = slice(start, stop)
-            if notes is not None:  # a wider layer, or none, keeps as many numbers of a row
+            # A widened layer has as many notes of a row as before; without a layer there are none.
+            if notes is not None:
                 notes = notes if self.second_order is not None else None
             done += self.learn(
                 np.ascontiguousarray(rows[here, :width]),
@@ -654,7 +663,7 @@ def learn_with_earlier_lags(
     rows: Matrix,
     targets: Any,
     weights: Vector | None,
-    asked: Forecast,
+    earlier_forecast: Forecast,
 ) -> Any:
     """Learn rows one by one, each with the last targets of the time when it was predicted.
 
@@ -665,14 +674,18 @@ def learn_with_earlier_lags(
     for t in range(len(rows)):
         before, first = [model.recent.copy() for model in models], 0
         for model in models:
-            lags = asked.lags[t, first : first + len(model.recent)]
-            if len(lags) or not asked.lags.shape[1]:  # else the model joined since
+            lags = earlier_forecast.lags[t, first : first + len(model.recent)]
+            if len(lags) or not earlier_forecast.lags.shape[1]:  # else the model joined since
                 model.recent[:] = lags if len(lags) else np.nan
             first += len(model.recent)
         here = slice(t, t + 1)
         weight = None if weights is None else weights[here]
         try:
-            answers.append(learn(rows[here], targets[here], weight, asked=asked.rows(here)))
+            answers.append(
+                learn(
+                    rows[here], targets[here], weight, earlier_forecast=earlier_forecast.rows(here)
+                )
+            )
         except BaseException:
             for model, recent in zip(models, before, strict=True):
                 model.recent[:] = recent

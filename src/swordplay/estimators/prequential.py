@@ -27,7 +27,7 @@ from swordplay.estimators.labels import add_classes
 from swordplay.estimators.sklearn_base import SklearnModel
 
 PREDICT_AND_LEARN = {"predict": "predict_then_learn", "predict_proba": "predict_proba_then_learn"}
-"""Method of the estimators here that predicts by another method and then learns, in one call."""
+"""For each predicting method, the method of our estimators that predicts like it, then learns."""
 
 
 @final
@@ -100,7 +100,7 @@ class PrequentialSplit(BaseCrossValidator):  # type: ignore[misc]  # scikit-lear
 
 
 def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predict") -> Any:
-    """Return predictions of rows by a copy of an estimator that learns each row after that.
+    """Let a copy of an estimator predict each row and then learn it; return the predictions.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def prequential_predict(estimator: Any, X: Any, y: Any, *, method: str = "predic
             "whole blocks: use cv=PrequentialSplit() and leave scoring unset."
         )
     if isinstance(learner, SklearnModel):
-        learner._leave_batch_mode()
+        learner._leave_batch_mode()  # after ``fit`` it would predict by the batch's coefficients
     predictions = []
     for t in range(len(targets)):
         predictions.append(getattr(learner, method)(X[t : t + 1]))

@@ -102,11 +102,11 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
         rows: Any,
         targets: Any,
         weights: Vector | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Any:
         """Learn checked rows, intervals included; return the prediction of each before that.
 
-        ``asked`` is the forecast of rows that were predicted earlier; these have no weights.
+        ``earlier_forecast`` is that of late rows, which have no weights.
         """
 
     def _fit_rows(self, rows: Any, targets: Any) -> None:
@@ -153,11 +153,11 @@ class SklearnModel(SavedModel, BaseEstimator):  # type: ignore[misc]  # scikit-l
         """Check rows and learn them; return the prediction of each before that."""
         return self._learn_rows(*self._prepare(X, y, sample_weight, **options))
 
-    def _learn_late(self, X: Any, y: Any, asked: Forecast | None) -> None:
-        """Learn rows that were predicted earlier, as ``asked`` says, for ``LateModel``."""
+    def _learn_late(self, X: Any, y: Any, earlier_forecast: Forecast | None) -> None:
+        """Learn rows for ``LateModel``; late ones have an ``earlier_forecast``."""
         with self._lock:
             rows, targets, _ = self._prepare(X, y)
-            self._learn_rows(rows, targets, None, asked)
+            self._learn_rows(rows, targets, None, earlier_forecast)
 
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any = None, *, fresh: bool = False, **options: Any
@@ -567,18 +567,18 @@ def learn_in_chunks(
     rows: Any,
     targets: Any,
     weights: Vector | None = None,
-    asked: Forecast | None = None,
+    earlier_forecast: Forecast | None = None,
 ) -> Any:
     """Learn rows in their order; return the prediction of each before it was learned.
 
-    Rows of weight 0 are predicted and not learned. ``asked`` is the forecast of rows that were
-    predicted earlier; these have no weights.
+    Rows of weight 0 are predicted and not learned. ``earlier_forecast`` is that of late rows, which
+    have no weights.
     """
     answers = []
     for part, chunk in dense_chunks(rows):
         if weights is None:
-            late = None if asked is None else asked.rows(part)
-            answers.append(model.predict_then_learn(chunk, targets[part], asked=late))
+            late = None if earlier_forecast is None else earlier_forecast.rows(part)
+            answers.append(model.predict_then_learn(chunk, targets[part], earlier_forecast=late))
             continue
         # runs of rows that are all learned, or all skipped
         chunk_targets, chunk_weights = targets[part], weights[part]

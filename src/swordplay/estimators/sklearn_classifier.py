@@ -272,10 +272,10 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
 
     # ------------------------------------------------------------------ checks and learning
 
-    def _learn_late(self, X: Any, y: Any, asked: Forecast | None) -> None:
+    def _learn_late(self, X: Any, y: Any, earlier_forecast: Forecast | None) -> None:
         with self._lock:
             rows, labels, _ = self._prepare(X, y, accepts_new=True)
-            self._learn_rows(rows, labels, None, asked)
+            self._learn_rows(rows, labels, None, earlier_forecast)
 
     def _check_raw_targets(self, y: Any) -> None:
         if isinstance(y, np.ma.MaskedArray):
@@ -308,9 +308,11 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
         rows: Any,
         targets: Any,
         weights: Vector | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Matrix:
-        probabilities = np.asarray(learn_in_chunks(self.model_, rows, targets, weights, asked))
+        probabilities = np.asarray(
+            learn_in_chunks(self.model_, rows, targets, weights, earlier_forecast)
+        )
         self._learn_sets(probabilities, targets, weights)
         return probabilities
 
@@ -392,7 +394,7 @@ class SwordClassifier(ModelReport, ClassifierMixin, SklearnModel):  # type: igno
     def _resume(self, saved: Mapping[str, Any]) -> Any:
         self._classes = load_classes(saved["classes"])
         if len(self._classes) != state.axis_length("model.counts", saved):
-            raise ValueError("it has not as many labels as models.")
+            raise ValueError("its numbers of labels and of classes differ.")
         model = super()._resume(saved)
         self._batch = BatchCoefficients.from_state(
             saved,

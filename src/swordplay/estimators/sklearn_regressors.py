@@ -162,9 +162,11 @@ class SklearnRegressor(RegressorMixin, SklearnModel):  # type: ignore[misc]  # s
         rows: Any,
         targets: Any,
         weights: Vector | None = None,
-        asked: Forecast | None = None,
+        earlier_forecast: Forecast | None = None,
     ) -> Vector:
-        predictions = np.asarray(learn_in_chunks(self.model_, rows, targets, weights, asked))
+        predictions = np.asarray(
+            learn_in_chunks(self.model_, rows, targets, weights, earlier_forecast)
+        )
         if weights is None or weights.all():
             self._intervals.learn(predictions, targets, rows)
         elif weights.any():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NO_WEIGHTS: Vector = np.empty(0)
 NO_NOTES: Matrix = np.empty((0, 0))
 OVERFLOW = "would overflow: its features or target are too large for the loss. Rescale or drop it."
-SCHEDULE = slice(3, 5)
+WEIGHT_AND_THRESHOLD = slice(3, 5)
 """Weight and threshold of a row's loss, in the columns of ``Workspace.rounds``."""
 
 Observer = Callable[["Workspace", Vector], None]
@@ -36,8 +36,10 @@ class Workspace:
     weights
         Of the losses, shape ``(T,)``; all are 1 unless given.
     late_scores, notes
-        Age and scores of late rows, shape ``(H, T, 2 + N)``, and what the second-order layer noted
-        of them, shape ``(T, n)`` (see ``Forecast``); both are overwritten.
+        A late row was predicted some rounds before its target came. ``late_scores``, shape
+        ``(H, T, 2 + N)``, are its age and scores then; ``notes``, shape ``(T, n)``, what the
+        second-order layer wrote down then, first 1 if the row is late (see ``Forecast``). The
+        kernels overwrite both.
     always_centers
         Whether there is room for centres of missing entries even if none is missing now.
     """
@@ -77,6 +79,7 @@ class Workspace:
         self.rows: Matrix = (
             self.rows_with_lags[:, len(model.recent) :] if count == 1 else writable(rows)
         )
+        """The rows without lags: of one row a view, which ``RowWorkspace`` relies on."""
         self.targets: Vector = writable(targets)
         self.weights: Vector = NO_WEIGHTS if weights is None else writable(weights)
         self.late_scores: Array = np.empty((heads, 0, 0)) if late_scores is None else late_scores
@@ -90,7 +93,7 @@ class Workspace:
         """Scores of the heads before they learned each row, shape ``(H, T)``."""
         centers = count if always_centers or np.isnan(rows).any() else 0
         self.column_centers: Matrix = np.empty((centers, model.dim))
-        """Centre of each missing entry before its row; no rows if none is missing."""
+        """Centre of each missing entry's column, as it was before that row; empty if none is."""
         self.mixed: Vector = self.scores[0]
         """Scores of the model before it learned each row, second-order experts included."""
         if model.second_order is not None:
@@ -145,14 +148,14 @@ class Workspace:
             self.targets,
             self.weights,
             self.scores[0],
-            np.ascontiguousarray(self.rounds[:, SCHEDULE]),
+            np.ascontiguousarray(self.rounds[:, WEIGHT_AND_THRESHOLD]),
             self.notes,
             layer.arrays,
             self.mixed,
         )
 
     def learn(self, first: int = 0) -> None:
-        """Predict all rows, each before it is learned.
+        """Learn all rows; write the score of each as it was before that.
 
         Raises
         ------
@@ -184,8 +187,8 @@ class RowWorkspace:
     """Arrays for one row, and compiled calls that are bound to them.
 
     Binding checks the types of the arguments once; an unbound call takes several times as long as
-    the arithmetic. The arrays are overwritten by the next call. Whatever replaces arrays of the
-    model (new columns, heads or a loaded state) drops the workspace.
+    the arithmetic. The arrays are overwritten by the next call. Code that replaces an array of the
+    model (new columns, heads or a loaded state) must make it drop its workspace.
     """
 
     def __init__(self, model: LinearModel) -> None:
@@ -196,6 +199,7 @@ class RowWorkspace:
         self.lags = len(model.recent)
         """Entries of ``row`` before those of the columns."""
         experts, layer = heads.expert_count, model.second_order
+        # The workspace of this one row.
         self.block = Workspace(
             model,
             np.empty((1, model.dim)),
@@ -215,7 +219,7 @@ class RowWorkspace:
         """What the second-order layer noted of the row that was predicted."""
         # Python reads entries of a memoryview as plain numbers, three times as fast as an array's.
         self._target: Any = block.targets.data
-        self._learned: Any = block.mixed.data
+        self._learned_score: Any = block.mixed.data
         self._learn = bound_call(functools.partial(row_rounds.learn_rows, *block.learn_arguments))
         scratch = row_rounds.PredictScratch(
             np.empty(heads.columns),
@@ -246,14 +250,14 @@ class RowWorkspace:
             self._mix_prediction = bound_call(
                 functools.partial(kernels.predict_rows, *predicted, self.notes, mixed)
             )
-        self._predicted: Any = mixed.data
+        self._predicted_score: Any = mixed.data
 
     def predict(self) -> float:
         """Predict the row that was written."""
         self._predict()
         if self._mix_prediction is not None:
             self._mix_prediction()
-        return self._predicted[0]  # type: ignore[no-any-return]  # a double out of an array
+        return self._predicted_score[0]  # type: ignore[no-any-return]  # a double out of an array
 
     def predict_experts(self) -> None:
         """Write the scores of all experts for the row into ``expert_scores``."""
@@ -274,14 +278,15 @@ class RowWorkspace:
         Raises
         ------
         ValueError
-            If its arithmetic would overflow; nothing is learned.
+            If its arithmetic would overflow. The statistics of the target and the last targets
+            count the row all the same.
         """
         self._target[0] = target
         if not self._learn():
             raise ValueError(f"the row {OVERFLOW}")
         if self._mix is not None:
             self._mix()
-        return self._learned[0]  # type: ignore[no-any-return]  # a double out of an array
+        return self._learned_score[0]  # type: ignore[no-any-return]  # a double out of an array
 
     def learn_late(self, target: float, late_scores: Array, notes: Matrix | None) -> float:
         """Learn the row that was written, which was predicted earlier (see :class:`Workspace`)."""

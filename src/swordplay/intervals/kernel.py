@@ -19,8 +19,8 @@ location of 0 and a spread of one typical size, which is best where no feature h
 
 **Quantile.** The score of a row is e = abs(r - location) / spread. A level that allows a share
 alpha of misses follows the (1 - alpha)-quantile of the scores by subgradient steps on the pinball
-loss (``parts.losses.PinballLoss``): with step sizes eta = 1/32, 1/64, ... of s / alpha, where s is
-the mean score, experts q move by
+loss (``parts.losses.PinballLoss``): with step sizes eta = s/(32 alpha), s/(64 alpha), ..., where s
+is the mean score, experts q move by
 
     q <- max(q + eta (1 - alpha), 0) if e > q,        q <- max(q - eta alpha, 0) if e < q.
 
@@ -65,6 +65,7 @@ from swordplay.intervals.layout import (
     MEMORY_ROWS,
     MIN_SCORE,
     OWN_FEATURES,
+    PREDICTION_FEATURE,
     RECENT_PACES,
     SCALAR,
     STEPS,
@@ -94,7 +95,10 @@ MIN_SPREAD_RATIO = 0.2
 MAX_WIDTH_RATIO = 1.5
 """Half the width of a finite interval is at most this many largest recent sizes."""
 WEIGHT_RATE = 0.1
-"""Rate of the exponential weights per squared typical size; of a level per mean score / alpha."""
+"""Rate of the exponential weights per squared loss unit (see ``learn_residual``).
+
+For the quantiles of a level the unit is mean score / alpha.
+"""
 FIRST_MEAN_SCORE = 1.0
 """The spread is a mean distance from the location, so scores have a mean of 1 at first."""
 FIRST_QUANTILE_STEP = 1.0 / 32.0
@@ -102,8 +106,8 @@ FIRST_QUANTILE_STEP = 1.0 / 32.0
 NARROWING = 16.0
 """A negative balance narrows more than a positive one widens: 1 + NARROWING alpha^2 times as much.
 
-Targets equal to their predictions cannot be missed. Where half of the rows are to be missed, a few
-of them soon use up all surplus hits, which therefore have to be made up for quickly.
+Rows whose targets equal their predictions are always hits. With alpha = 1/2 a few of them bring the
+balance to its lower limit, so it must be brought back quickly.
 """
 TINY = 1e-300
 """Residuals of this size or below count as 0."""
@@ -142,15 +146,17 @@ def play(
     """
     row = scratch.row
     scalars = state.scalars
-    centers = state.centers  # this and the next three: of the predictions, then of the columns
+    # In each of these four, entry 0 belongs to the prediction, the others to the columns.
+    centers = state.centers
     spreads = state.spreads
     counts = state.counts
     first_values = state.first_values
-    last = OWN_FEATURES - 1
     for t in range(len(predictions)):
         prediction = predictions[t : t + 1]
         residual_features(predictions[t], state, row)
-        scale_row(prediction, centers[:1], spreads[:1], FEATURE_CLIP, row[last:OWN_FEATURES])
+        scale_row(
+            prediction, centers[:1], spreads[:1], FEATURE_CLIP, row[PREDICTION_FEATURE:OWN_FEATURES]
+        )
         scale_row(columns[t], centers[1:], spreads[1:], FEATURE_CLIP, row[OWN_FEATURES:])
         found_bins = find_bins(row[OWN_FEATURES:], scratch.bins)
         location = predict(
@@ -240,10 +246,10 @@ def learn_residual(
     """
     scalars = state.scalars
     row = scratch.row
-    is_first = scalars[SCALAR.rows] < FIRST_ROWS
-    has_begun = not is_first and scalars[SCALAR.typical_size] > TINY
+    is_warm_up = scalars[SCALAR.rows] < FIRST_ROWS
+    has_begun = not is_warm_up and scalars[SCALAR.typical_size] > TINY
     keep_size(residual, state)
-    if not is_first:
+    if not is_warm_up:
         clipped = clip_residual(residual, state)
         typical, mean_score = scalars[SCALAR.typical_size], scalars[SCALAR.mean_score]
         score = score_of(clipped - location, spread)
@@ -255,15 +261,16 @@ def learn_residual(
                 )
             update_mean_score(score, scalars)
         if typical > TINY:
-            own_norm = sum_of_squares(row, 0, OWN_FEATURES)
+            own_squared_norm = sum_of_squares(row, 0, OWN_FEATURES)
             # a column's bin is one more feature, of value 1
-            other_norm = sum_of_squares(row, OWN_FEATURES, len(row)) + found_bins
-            unit = math.sqrt(typical * spread)
+            column_squared_norm = sum_of_squares(row, OWN_FEATURES, len(row)) + found_bins
+            # Between typical size and spread: errors where much spread was expected count less.
+            loss_unit = math.sqrt(typical * spread)
             learn_observed(
                 clipped,
-                unit,
-                own_norm,
-                other_norm,
+                loss_unit,
+                own_squared_norm,
+                column_squared_norm,
                 state.location,
                 state.location_bins,
                 state.location_losses,
@@ -272,9 +279,9 @@ def learn_residual(
             )
             learn_observed(
                 abs(clipped - location),
-                unit,
-                own_norm,
-                other_norm,
+                loss_unit,
+                own_squared_norm,
+                column_squared_norm,
                 state.spread,
                 state.spread_bins,
                 state.spread_losses,
@@ -359,8 +366,8 @@ def predict(
 def learn_observed(
     observed: float,
     unit: float,
-    own_norm: float,
-    other_norm: float,
+    own_squared_norm: float,
+    column_squared_norm: float,
     coefficients: Any,
     bin_coefficients: Any,
     losses: Matrix,
@@ -369,13 +376,15 @@ def learn_observed(
 ) -> None:
     """Add the losses of all experts of location or spread, and move their coefficients.
 
-    ``own_norm`` and ``other_norm`` are squared norms of the features made here, and of the columns
-    with their bins. ``predictions`` are overwritten.
+    The two squared norms are those of the features made here, and of the columns with their bins.
+    ``predictions`` are overwritten.
     """
     row = scratch.row
     for i in range(EXPERT_SETS):
         add_losses(losses[i], predictions[i], observed, unit)
-        squared_norm = 1.0 if i == 0 else own_norm if i == 1 else own_norm + other_norm
+        squared_norm = 1.0 if i == 0 else own_squared_norm
+        if i == 2:
+            squared_norm += column_squared_norm
         update(
             coefficients[i],
             row,
@@ -410,7 +419,7 @@ def update(
     """w <- w + eta (v - <w, a>) a / norm(a)^2; ``predictions`` become the factors of a."""
     for k in range(STEPS):
         # eta = 1/2, 1/4, ...
-        predictions[k] = halved(k + 1) * ((observed - predictions[k]) / squared_norm)
+        predictions[k] = power_of_half(k + 1) * ((observed - predictions[k]) / squared_norm)
     for j in range(width):
         for k in range(STEPS):
             coefficients[j, k] += predictions[k] * row[j]
@@ -579,7 +588,7 @@ def update_quantiles(
         pinball = max((1.0 - alpha) * gap, -alpha * gap)
         losses[k] = (1.0 - 1.0 / MEMORY_ROWS) * losses[k] + pinball / mean_score
         slope = 1.0 - alpha if gap > 0.0 else (-alpha if gap < 0.0 else 0.0)
-        quantiles[k] = max(quantiles[k] + step * halved(k) * slope, 0.0)
+        quantiles[k] = max(quantiles[k] + step * power_of_half(k) * slope, 0.0)
 
 
 @inline
@@ -626,8 +635,8 @@ def radius(alpha: float, quantile: float, balance: float, scalars: Vector) -> fl
         return POINT_INTERVAL
     response = balance_response(balance) * (1.0 + narrowing(alpha, balance))
     wide = quantile + max(quantile, scalars[SCALAR.mean_score]) * response
-    # The score after n others exceeds the largest with probability 1 / (n + 1): before that is
-    # below alpha, no quantile is known.
+    # The score after n others exceeds the largest with probability 1 / (n + 1). While this is above
+    # alpha, the quantile lies beyond all scores seen.
     if (scalars[SCALAR.rows] + 1.0) * alpha < 1.0:
         wide = max(wide, scalars[SCALAR.largest_score])
     return float(max(wide, 0.0))
@@ -717,6 +726,6 @@ def dot_product(weights: Vector, predictions: Vector) -> float:
 
 
 @inline_ordered
-def halved(times: int) -> float:
+def power_of_half(times: int) -> float:
     """2.0 ** -times, written into the exponent bits: a power would be a call per expert."""
     return bits_to_float((1023 - times) << 52)

@@ -1,6 +1,7 @@
 """Shapes and constants that the state of intervals, the kernel and late truths share.
 
-This module imports nothing of the package, so that an edit of state checks compiles no kernel anew.
+This module imports nothing of the package, so that the kernels are not recompiled when the code
+that checks states changes.
 """
 
 from __future__ import annotations
@@ -8,11 +9,16 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 EXPERT_SETS = 3
-"""Sets of experts for location and spread: the intercept alone, own features, all features."""
+"""Sets of experts that learn location and spread: intercept alone, own features, all features.
+
+Arrays of predictions and losses have one set more at the end: the experts that never move.
+"""
 STEPS = 8
-"""Step sizes, one expert for each; a multiple of the width of vector registers."""
+"""Step sizes of a set, and so its number of experts; a multiple of a vector register's width."""
 OWN_FEATURES = 7
 """Features that the kernel computes itself, in front of the caller's columns."""
+PREDICTION_FEATURE = OWN_FEATURES - 1
+"""Index of the scaled prediction among the features."""
 BINS = 24
 """Bins of each of the caller's columns."""
 FIRST_ROWS = 5
@@ -20,7 +26,7 @@ FIRST_ROWS = 5
 RECENT_PACES = (0.5, 0.1)
 """Weights of the newest size in the two exponential means of recent sizes."""
 BALANCE_LIMIT = 9.5
-"""Balance of misses at which an interval becomes infinite, or at -9.5 a point.
+"""From this balance of misses on an interval is infinite; from its negative on, a point.
 
 A window of rows then has at most 2 * BALANCE_LIMIT + 1 = 20 misses too many.
 """
@@ -32,13 +38,16 @@ BALANCE_GAIN c (1 + BALANCE_CURVATURE (c / BALANCE_LIMIT)^2)."""
 MEMORY_ROWS = 500.0
 """Rows after which past losses of experts have faded to 1 / e."""
 MAX_LOSS = 400.0
-"""Largest loss of an expert in one row: an error of 20 typical sizes, squared."""
+"""Largest loss of an expert in one row: an error of 20 loss units (see the kernel), squared."""
 MIN_SCORE = 1e-200
 """Scores below this are 0: quantile losses are divided by the mean score and would overflow."""
 MAX_SCORE = 1e12
 """Scores are clipped here."""
 MAX_RESIDUAL = 1e63
-"""Residuals are differences of numbers up to 1e60; coefficients are sums of shares of residuals."""
+"""Bound of saved residuals and coefficients; nothing is clipped here.
+
+Residuals are differences of numbers up to 1e60, coefficients at most some hundred times as large.
+"""
 
 # Modes of the kernel.
 INTERVAL = 0  # compute the interval of each row, learn nothing
@@ -49,7 +58,8 @@ INTERVAL_THEN_LEARN = 2  # compute the interval of each row, then learn the row
 class _Scalar(NamedTuple):
     """Indices into ``IntervalState.scalars``, annotated with the range of saved values.
 
-    The third entry of a range says that values are whole numbers.
+    The third entry of a range says that values are whole numbers. States are saved as whole arrays,
+    so the order of the fields is part of their format.
     """
 
     rows: Annotated[int, (0.0, 2.0**53, True)] = 0

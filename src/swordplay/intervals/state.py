@@ -220,7 +220,7 @@ class PendingInterval(NamedTuple):
     """Number of rows that were learned before it was given."""
 
 
-class SavedPending(NamedTuple):
+class SavedPendingIntervals(NamedTuple):
     """Saved form of pending intervals, the oldest first."""
 
     predictions: Annotated[Vector, array("intervals", low=-LARGEST_INPUT, high=LARGEST_INPUT)]
@@ -288,7 +288,7 @@ class PendingIntervals:
             contain its prediction.
         """
         predictions, bounds, rows = schema.load(
-            SavedPending, saved, {"levels": levels}, prefix="pending."
+            SavedPendingIntervals, saved, {"levels": levels}, prefix="pending."
         )
         if len(predictions) > MAX_PENDING:
             raise damaged(

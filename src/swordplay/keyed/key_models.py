@@ -71,7 +71,7 @@ def _fill_class_model(model: ClassModel, table: KeyTable, number: int) -> None:
     layout = table.layout
     if len(records) > 1:
         for label in np.flatnonzero(counts).tolist():
-            if label in model._unseen:
+            if label in model._sharing:
                 model._give_own_head(label)
     model.counts = counts.astype(np.float64)
     for k, (record, first) in enumerate(records):

@@ -88,7 +88,7 @@ class App:
     limits
         Limits on requests.
     target
-        What a model predicts that is created by its first request.
+        Kind of a model that its first request creates: what it predicts (``messages.KINDS``).
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class App:
             found = _route(scope["path"], scope["method"])
             if found is not None:
                 action, model = found
-                self.auth.require_token(head.authorization, head.origin, head.host)
+                self.auth.require_may_change(head.authorization, head.origin, head.host)
                 check_model_name(model)
                 committed = await self._change(action, model, head, scope, receive)
                 status, body = 200, committed.body
@@ -154,17 +154,17 @@ class App:
             self._bodies.release(reserved)
             if isinstance(outcome, RequestError):
                 status, headers, content = _error_response(outcome)
-                lines, is_last = header_lines(headers), CLOSE in headers
+                lines, closes = header_lines(headers), CLOSE in headers
             else:
-                status, content, is_last = 200, outcome.body, False
+                status, content, closes = 200, outcome.body, False
                 lines = OK_HEADERS % (len(content), outcome.number)
             self.metrics.add_response(action, status, time.monotonic() - begun)
-            send_response(status, lines, content, is_last)
+            send_response(status, lines, content, closes)
 
         try:
             _require_single_headers(head)
             self.auth.require_host(head.host)
-            self.auth.require_token(head.authorization, head.origin, head.host)
+            self.auth.require_may_change(head.authorization, head.origin, head.host)
             self._bodies.require_size(len(body))
             self._bodies.reserve(len(body))
             reserved = len(body)
@@ -184,7 +184,7 @@ class App:
         """Read the body of a request and commit it as an event."""
         if head.content_length.isdigit():
             self._bodies.require_size(int(head.content_length))
-        body = await self._bodies.read(receive)
+        body = await self._bodies.read(receive)  # reserves room for the body
         try:
             if TRAILERS in scope:
                 raise RequestError(

@@ -90,7 +90,7 @@ class Auth:
                 "or start it with --allow-host and this name.",
             )
 
-    def require_token(self, authorization: bytes, origin: bytes, host: bytes) -> None:
+    def require_may_change(self, authorization: bytes, origin: bytes, host: bytes) -> None:
         """Reject a change that comes from another web page or lacks the token.
 
         The token is compared in constant time.

@@ -252,8 +252,8 @@ class EventLog:
             self._performed = number
             self._refused += refused
 
-    def was_refused(self, number: int) -> bool | None:
-        """Whether the models refused an event when it was new.
+    def recorded_rejection(self, number: int) -> bool | None:
+        """Whether the models rejected an event when it was new.
 
         None for the newest events, whose outcome no group records yet.
         """
@@ -286,7 +286,7 @@ class EventLog:
                 f"the log: one of them is a copy from another time. {RESTORE}"
             )
 
-    def require_from(self, number: int) -> None:
+    def require_events_after(self, number: int) -> None:
         """Reject a log in which events after this number are missing.
 
         Raises
@@ -314,7 +314,7 @@ class EventLog:
         LogError
             If one is missing.
         """
-        self.require_from(number)
+        self.require_events_after(number)
         for path in log_format.list_segments(self.folder):
             for group in log_format.read_groups(path, self.identity):
                 assert isinstance(group, EventGroup)  # the log was verified when it was opened

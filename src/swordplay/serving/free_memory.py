@@ -1,8 +1,7 @@
 """Returns freed memory to the operating system (glibc's malloc).
 
-A checkpoint or a batch is a few large blocks for a moment, among thousands of small ones that
-stay. By default malloc keeps what is freed in between, a little more each time, so that the process
-seems to grow.
+A checkpoint or a batch allocates a few large blocks for a short time. By default malloc keeps the
+gaps they leave between small blocks, a little more each time, so that the process seems to grow.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ def _load_libc() -> Any:
 _libc = _load_libc()
 
 
-def return_large_blocks() -> bool:
-    """Return large blocks to the system as soon as they are freed; False if unsupported."""
+def set_large_block_threshold() -> bool:
+    """From now on return large blocks to the system when they are freed; False if unsupported."""
     return _libc is not None and bool(_libc.mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES))
 
 

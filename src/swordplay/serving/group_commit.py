@@ -40,8 +40,8 @@ Python's own loop runs callbacks that are ready before it receives data, so one 
 FREE_MEMORY_EVERY = 8 * 2**20
 """Bytes of bodies after which garbage is collected and free memory returned to the system.
 
-uvicorn leaves each body in a reference cycle, which Python would collect late. A checkpoint counts
-as much.
+uvicorn leaves each body in a reference cycle, which Python would collect late. After a checkpoint
+this happens with the next group.
 """
 
 
@@ -87,7 +87,7 @@ class GroupCommit:
         self._log_thread = ThreadPoolExecutor(1, "swordplay-log")
         self._checkpoint_thread = ThreadPoolExecutor(1, "swordplay-checkpoint")
         self._is_closed = False
-        self._freed_bytes = 0  # of bodies that were handled since memory was last returned
+        self._bytes_to_free = 0  # of bodies that were handled since memory was last freed
 
     async def submit(self, event: Event, request: Request) -> Committed:
         """Commit an event and return its outcome.
@@ -133,7 +133,11 @@ class GroupCommit:
         self.storage.close()
 
     def save_if_due(self) -> None:
-        """Start a checkpoint if it is due; called from time to time even without requests."""
+        """Start a checkpoint if it is due; called from time to time even without requests.
+
+        The log thread may be writing: ``snapshot`` only asks the log to begin a new segment with
+        the group after that.
+        """
         is_due = self.storage.is_checkpoint_due(time.monotonic())
         if is_due and self._checkpoint is None and not self._is_closed:
             self._checkpoint = asyncio.create_task(self._save_checkpoint())
@@ -141,20 +145,20 @@ class GroupCommit:
     async def _run(self) -> None:
         """Write and apply groups until no request is waiting."""
         try:
-            group, written = self._next_group(), None
+            group, writing = self._next_group(), None
             while group:
-                written = written or self._start_write(group)
+                writing = writing or self._start_write(group)
                 try:
-                    await written
+                    await writing
                 except Exception as error:
                     failure = error if isinstance(error, RequestError) else internal_error(error)
                     for waiting in group:
                         waiting.callback(failure)
-                    group, written = self._next_group(), None
+                    group, writing = self._next_group(), None
                     continue
                 on_disk, first = group, self.storage.log.last - len(group) + 1
                 group = self._next_group() if is_long(on_disk) else []
-                written = self._start_write(group) if group else None
+                writing = self._start_write(group) if group else None
                 self._apply(on_disk, first)
                 self.save_if_due()
                 if not group:
@@ -199,9 +203,9 @@ class GroupCommit:
                 waiting.callback(outcome)
             else:
                 waiting.callback(Committed(number, outcome))
-            self._freed_bytes += len(waiting.event.body)
-        if self._freed_bytes >= FREE_MEMORY_EVERY:
-            self._freed_bytes = 0
+            self._bytes_to_free += len(waiting.event.body)
+        if self._bytes_to_free >= FREE_MEMORY_EVERY:
+            self._bytes_to_free = 0
             gc.collect(1)  # without the oldest generation, which is large and changes little
             return_free_memory()
 
@@ -210,14 +214,14 @@ class GroupCommit:
         loop, begun = asyncio.get_running_loop(), time.monotonic()
         try:
             snapshot = self.storage.snapshot()
-            superfluous = await loop.run_in_executor(
+            forget_up_to = await loop.run_in_executor(
                 self._checkpoint_thread, self.storage.save, snapshot
             )
             del snapshot
-            self._freed_bytes = FREE_MEMORY_EVERY
-            if superfluous is not None:
+            self._bytes_to_free = FREE_MEMORY_EVERY
+            if forget_up_to is not None:
                 forget = self.storage.log.forget
-                await loop.run_in_executor(self._log_thread, forget, superfluous)
+                await loop.run_in_executor(self._log_thread, forget, forget_up_to)
                 self.metrics.add_checkpoint(time.monotonic() - begun)
         finally:
             self._checkpoint = None

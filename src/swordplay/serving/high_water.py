@@ -12,7 +12,7 @@ import logging
 import os
 import struct
 from io import FileIO
-from typing import final
+from typing import NamedTuple, final
 
 from swordplay.core.files import PRIVATE_MODE, open_regular_file, write_atomic
 from swordplay.serving.log_format import LogPosition
@@ -21,7 +21,8 @@ NAME = "high-water"
 SLOT = struct.Struct("<16s16sQQ32s")
 """Format of a slot, which a checksum follows.
 
-Magic, identity of the log, number of writes, number of the newest event, digest of its group.
+Magic, identity of the log, number of writes, number of the newest event, and digest of the event
+group that it ends (see ``log_format``).
 """
 SLOT_BYTES = 4096
 """The two slots are written in turn, each in a block of its own: a torn write damages only one."""
@@ -33,6 +34,16 @@ logger = logging.getLogger("swordplay.serve")
 
 class HighWaterError(ValueError):
     """The high-water mark cannot be used; says why."""
+
+
+class Slot(NamedTuple):
+    """Content of an intact slot."""
+
+    identity: bytes
+    """Identity of the log."""
+    writes: int
+    """Number of writes before this one; the larger one is the newest."""
+    position: LogPosition
 
 
 @final
@@ -51,15 +62,14 @@ class HighWaterMark:
             raise HighWaterError(f"{path!r} is missing")
         self._file = FileIO(open_regular_file(path), "r+")
         decoded = [_decode(self._file.read(SLOT_BYTES)) for _ in range(2)]
-        intact = [(found[1], slot) for slot, found in enumerate(decoded) if found is not None]
+        intact = {k: slot for k, slot in enumerate(decoded) if slot is not None}
         if not intact:
             self._file.close()
             raise HighWaterError(f"{path!r} is damaged")
         if len(intact) < 2:
             logger.warning("one of the two slots in %r is damaged, the other one is used", path)
-        self._writes, self._slot = max(intact)
-        # The slots in `intact` are not None.
-        self.identity, _, self.position = decoded[self._slot]  # type: ignore[misc]
+        self._slot = max(intact, key=lambda k: (intact[k].writes, k))
+        self.identity, self._writes, self.position = intact[self._slot]
 
     def put(self, position: LogPosition) -> None:
         """Record that the log was acknowledged up to a position."""
@@ -90,14 +100,14 @@ def _encode(identity: bytes, writes: int, position: LogPosition) -> bytes:
     return data + _checksum(data)
 
 
-def _decode(data: bytes) -> tuple[bytes, int, LogPosition] | None:
-    """Return identity, number of writes and position of a slot; None if it is damaged."""
+def _decode(data: bytes) -> Slot | None:
+    """Return the content of a slot; None if it is damaged."""
     if len(data) < SLOT.size + CHECKSUM_BYTES:
         return None
     if _checksum(data[: SLOT.size]) != data[SLOT.size :][:CHECKSUM_BYTES]:
         return None
     magic, identity, writes, number, digest = SLOT.unpack_from(data)
-    return (identity, writes, LogPosition(number, digest)) if magic == MAGIC else None
+    return Slot(identity, writes, LogPosition(number, digest)) if magic == MAGIC else None
 
 
 def _checksum(data: bytes) -> bytes:

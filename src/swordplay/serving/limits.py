@@ -54,7 +54,7 @@ UNLIMITED = Limits(rows=2**31, columns=2**31)
 
 
 class Bounds(NamedTuple):
-    """The limits that decide how an event ends.
+    """Those of the limits that decide whether an event is accepted.
 
     They are part of the state of the models, and an event changes them: so a log always leads to
     the same models, whatever the limits are when it is replayed.

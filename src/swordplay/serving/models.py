@@ -261,7 +261,7 @@ class Models:
             key: Series(kind, len(self.series) + k, self.recent) for k, key in enumerate(new_keys)
         }
         if not all(
-            self.series[model, part.key].is_new_table(part)
+            self.series[model, part.key].has_no_earlier_ids(part)
             for part in request.parts
             if part.key not in created
         ):

@@ -96,11 +96,11 @@ class RecentTicket(NamedTuple):
     row_hash: RowHash
     """Empty if the server made the id, as no client can ask for it again."""
 
-    def asked(self) -> RowResponse:
+    def first_response(self) -> RowResponse:
         """Return the response to the row when it was asked."""
         return prediction_of(Ticket(*self[:5]))
 
-    def answered(self) -> RowResponse:
+    def final_response(self) -> RowResponse:
         """Return the response to the answer, or to the drop."""
         if self.y is None:
             return DroppedTicket(self.id)

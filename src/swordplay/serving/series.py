@@ -155,12 +155,15 @@ class Series:
         self.pending = self.late.pending
         """Pending tickets by id, as a view that stays up to date."""
         self.row_hashes: dict[str, RowHash] = {}
-        """Hashes of pending rows by the client's id; those of tables are ``TicketBlock.marks``."""
+        """Hashes of pending rows by the client's id.
+
+        Rows that came in a table are not here: their hashes are in ``TicketBlock.marks``.
+        """
         self.stats = SeriesStats()
 
     def pending_rows(self, ids: Iterable[str]) -> Iterator[Any]:
         """Yield the rows of those tickets that are pending."""
-        return (self.pending.row(name) for name in ids if name in self.pending)
+        return (self.pending.row(ticket_id) for ticket_id in ids if ticket_id in self.pending)
 
     def step_size(self) -> float | None:
         """Return the effective step size, of several heads their mean; None before any answer."""
@@ -171,18 +174,22 @@ class Series:
         return float(np.mean(steps))
 
     def count_new_rows(self, part: AskRows | TellRows) -> int:
-        """Count the rows that have to be predicted or learned: repeated ones have been before."""
+        """Count the rows to be predicted or learned; rows that were sent before are not counted."""
         if isinstance(part, AskRows):
             return sum(
-                name is None or not (name in self.pending or name in self._recent_ids)
-                for name in part.ids
+                ticket_id is None
+                or not (ticket_id in self.pending or ticket_id in self._recent_ids)
+                for ticket_id in part.ids
             )
-        return sum(name in self.pending for name in part.ids)
+        return sum(ticket_id in self.pending for ticket_id in part.ids)
 
     # ------------------------------------------------------------------ checks: nothing changes
 
     def check_ask(self, part: AskRows, event: int, max_pending: int) -> NewRows:
         """Find the rows of a request that are new.
+
+        Rows in a table must all be new: the caller has asked :meth:`has_no_earlier_ids`, and else
+        gives them as dictionaries.
 
         Parameters
         ----------
@@ -216,30 +223,31 @@ class Series:
 
     def _check_rows(self, part: AskRows, event: int) -> NewRows:
         new = NewRows([], [], [])
-        for place, name, row in zip(part.places, part.ids, part.rows, strict=True):
-            if name is None:
+        for place, ticket_id, row in zip(part.places, part.ids, part.rows, strict=True):
+            if ticket_id is None:
                 new.responses.append(None)
                 new.ids.append(_server_id(event, place))
                 new.values.append(row)
                 continue
-            earlier = self._find_earlier(name)
+            earlier = self._find_earlier(ticket_id)
             if earlier is None:
                 new.responses.append(None)
-                new.ids.append(name)
+                new.ids.append(ticket_id)
                 new.values.append(row)
                 continue
             row_hash, response = earlier
             if not has_hash(row, row_hash):
                 raise RequestError(
                     409,
-                    f"{short_repr(name)} was asked before, with another row. Choose another id.",
+                    f"{short_repr(ticket_id)} was asked before, with another row. Choose another "
+                    "id.",
                     row=place,
                 )
             new.responses.append(response)
         return new
 
-    def is_new_table(self, part: AskRows) -> bool:
-        """Whether none of the ids of a table occurred before; True if the rows are no table."""
+    def has_no_earlier_ids(self, part: AskRows) -> bool:
+        """False if the rows are a table with an id that occurred before."""
         if not isinstance(part.rows, NumericRows) or part.ids[0] is None:
             return True
         return self.pending.keys().isdisjoint(part.ids) and self._recent_ids.isdisjoint(part.ids)
@@ -259,26 +267,28 @@ class Series:
             if values is not None:
                 return NewRows([None] * len(ids), ids, values)
         new = NewRows([], [], [])
-        for place, name, raw in zip(part.places, ids, part.values, strict=True):
+        for place, ticket_id, raw in zip(part.places, ids, part.values, strict=True):
             y = convert_answer(self.kind, raw, place)
-            if name in self.pending:
+            if ticket_id in self.pending:
                 new.responses.append(None)
-                new.ids.append(name)
+                new.ids.append(ticket_id)
                 new.values.append(y)
                 continue
-            known = self._require_recent(name, place)
+            known = self._require_recent(ticket_id, place)
             if known.y is None:
                 raise RequestError(
-                    409, f"{short_repr(name)} was dropped. Ask again with another id.", row=place
+                    409,
+                    f"{short_repr(ticket_id)} was dropped. Ask again with another id.",
+                    row=place,
                 )
             if (type(known.y), known.y) != (type(y), y):
                 raise RequestError(
                     409,
-                    f"the answer to {short_repr(name)} was {short_repr(known.y)} before, and is "
-                    f"{short_repr(y)} now.",
+                    f"the answer to {short_repr(ticket_id)} was {short_repr(known.y)} before, and "
+                    f"is {short_repr(y)} now.",
                     row=place,
                 )
-            new.responses.append(known.answered())
+            new.responses.append(known.final_response())
         _require_unique(new.ids)
         return new
 
@@ -291,17 +301,17 @@ class Series:
             404 for an unknown ticket, 409 for one that was answered.
         """
         new = NewRows([], [], [])
-        for place, name in zip(part.places, part.ids, strict=True):
-            if name in self.pending:
+        for place, ticket_id in zip(part.places, part.ids, strict=True):
+            if ticket_id in self.pending:
                 new.responses.append(None)
-                new.ids.append(name)
+                new.ids.append(ticket_id)
                 continue
-            known = self._require_recent(name, place)
+            known = self._require_recent(ticket_id, place)
             if known.y is not None:
                 raise RequestError(
-                    409, f"{short_repr(name)} was answered and cannot be dropped.", row=place
+                    409, f"{short_repr(ticket_id)} was answered and cannot be dropped.", row=place
                 )
-            new.responses.append(known.answered())
+            new.responses.append(known.final_response())
         _require_unique(new.ids)
         return new
 
@@ -314,9 +324,9 @@ class Series:
         block = self.late.ask_block(new.values, new.ids)
         self.stats.add_asks(len(new.ids))
         if not isinstance(new.values, NumericRows):
-            for name, row in zip(new.ids, new.values, strict=True):
-                if name[0] != SERVER_ID_PREFIX:
-                    self.row_hashes[name] = hash_row(row)
+            for ticket_id, row in zip(new.ids, new.values, strict=True):
+                if ticket_id[0] != SERVER_ID_PREFIX:
+                    self.row_hashes[ticket_id] = hash_row(row)
         elif new.ids[0][0] != SERVER_ID_PREFIX:
             block.marks = hash_table(new.values)
         if not block.has_intervals:
@@ -325,9 +335,9 @@ class Series:
 
     def take_back(self, new: NewRows) -> None:
         """Forget rows that were predicted, because another part of their request was rejected."""
-        for name in new.ids:
-            self.late.drop(name)
-            self.row_hashes.pop(name, None)
+        for ticket_id in new.ids:
+            self.late.drop(ticket_id)
+            self.row_hashes.pop(ticket_id, None)
         self.stats.add_asks(-len(new.ids))
 
     def tell(self, new: NewRows) -> Sequence[RowResponse | None]:
@@ -338,29 +348,31 @@ class Series:
         block = self.pending.select(ids)
         if block.has_intervals:
             predictions, lowers, uppers = block.predictions.T.tolist()
-            shares: Iterable[Any] = repeat(None)
+            probabilities: Iterable[Any] = repeat(None)
         else:
-            _, predictions, lowers, uppers, shares = zip(*block.tickets(), strict=True)
-        marks = block.marks  # None also if only some of the tickets have marks
-        hashes = list(map(self._row_hash, ids)) if marks is None else marks.tolist()
+            _, predictions, lowers, uppers, probabilities = zip(*block.tickets(), strict=True)
+        of_table = block.marks  # hashes; None also if only some of the tickets have them
+        hashes = list(map(self._row_hash, ids)) if of_table is None else of_table.tolist()
         errors = prediction_errors(predictions, ys, self.late.predicts_labels)
         self.late.tell_block(block, ys)
         rows = AnsweredRows(ids, predictions, lowers, uppers, ys, errors)
         self.stats.add_answers(rows, self.step_size)
         if self.row_hashes:
-            for name in ids:
-                self.row_hashes.pop(name, None)
-        fields = zip(ids, predictions, lowers, uppers, shares, ys, errors, hashes, strict=False)
+            for ticket_id in ids:
+                self.row_hashes.pop(ticket_id, None)
+        fields = zip(
+            ids, predictions, lowers, uppers, probabilities, ys, errors, hashes, strict=False
+        )
         self._recent.add(self.number, ids, list(map(new_recent_ticket, fields)))
         return _merge(new, list(map(LearnedAnswer, ids, predictions, ys, errors)))
 
     def drop(self, new: NewRows) -> Sequence[RowResponse | None]:
         """Drop the pending tickets; return the responses to all rows."""
-        for name in new.ids:
-            ticket = RecentTicket(*self.pending[name], None, 0.0, self._row_hash(name))
-            self.late.drop(name)
-            self.row_hashes.pop(name, None)
-            self._recent.add(self.number, [name], [ticket])
+        for ticket_id in new.ids:
+            ticket = RecentTicket(*self.pending[ticket_id], None, 0.0, self._row_hash(ticket_id))
+            self.late.drop(ticket_id)
+            self.row_hashes.pop(ticket_id, None)
+            self._recent.add(self.number, [ticket_id], [ticket])
         self.stats.add_drops(len(new.ids))
         return _merge(new, list(map(DroppedTicket, new.ids)))
 
@@ -369,27 +381,27 @@ class Series:
     def pending_hashes(self) -> dict[str, RowHash]:
         """Return the hashes of all pending rows that have an id of the client."""
         hashes = zip(self.pending, map(self._row_hash, self.pending), strict=True)
-        return {name: row_hash for name, row_hash in hashes if row_hash != ""}
+        return {ticket_id: row_hash for ticket_id, row_hash in hashes if row_hash != ""}
 
-    def _row_hash(self, name: str) -> RowHash:
+    def _row_hash(self, ticket_id: str) -> RowHash:
         """Return the hash of a pending row; empty if the server made the id."""
-        mark = self.pending.mark(name)
-        return self.row_hashes.get(name, "") if mark is None else mark
+        table_hash = self.pending.mark(ticket_id)
+        return self.row_hashes.get(ticket_id, "") if table_hash is None else table_hash
 
-    def _find_earlier(self, name: str) -> tuple[RowHash, RowResponse] | None:
+    def _find_earlier(self, ticket_id: str) -> tuple[RowHash, RowResponse] | None:
         """Return hash and response of a row that was asked before; None if the id is new."""
-        if name in self.pending:
-            return self._row_hash(name), prediction_of(self.pending[name])
-        known = self._recent.get(self.number, name)
-        return None if known is None else (known.row_hash, known.asked())
+        if ticket_id in self.pending:
+            return self._row_hash(ticket_id), prediction_of(self.pending[ticket_id])
+        known = self._recent.get(self.number, ticket_id)
+        return None if known is None else (known.row_hash, known.first_response())
 
-    def _require_recent(self, name: str, place: int) -> RecentTicket:
-        known = self._recent.get(self.number, name)
+    def _require_recent(self, ticket_id: str, place: int) -> RecentTicket:
+        known = self._recent.get(self.number, ticket_id)
         if known is None:
             raise RequestError(
                 404,
-                f"no ticket {short_repr(name)} is pending: it was never asked here, or answered "
-                "long ago.",
+                f"no ticket {short_repr(ticket_id)} is pending: it was never asked here, or "
+                "answered long ago.",
                 row=place,
             )
         return known

@@ -16,7 +16,7 @@ import uvicorn
 
 from swordplay.serving.app import App
 from swordplay.serving.auth import Auth
-from swordplay.serving.free_memory import return_large_blocks
+from swordplay.serving.free_memory import set_large_block_threshold
 from swordplay.serving.group_commit import GroupCommit
 from swordplay.serving.http_protocol import protocol_class
 from swordplay.serving.limits import Limits
@@ -128,7 +128,7 @@ async def serve(
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*GC_THRESHOLDS)
-    return_large_blocks()
+    set_large_block_threshold()
     gc.freeze()  # objects that exist now stay: later collections need not visit them
     limits: Limits = storage.limits
     metrics = Metrics()

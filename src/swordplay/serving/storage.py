@@ -1,6 +1,6 @@
 """Folder of a server: the event log, two checkpoints of the models, and a lock.
 
-After a crash the newest checkpoint is loaded and every event behind it is replayed in its order,
+After a crash the newest checkpoint is loaded and every event after it is replayed in its order,
 with the same bits: nothing that was acknowledged is missing, and nothing is applied twice. Log and
 checkpoints verify each other: a checkpoint has the digest of the event group after which it was
 saved.
@@ -39,10 +39,12 @@ KIND = "serve"
 KEPT_CHECKPOINTS = 2
 """If the newest one is damaged, the one before it and the log lead to the same models."""
 MAX_UNSAVED_BYTES = 64 * 2**20
-"""Bytes of events after which a checkpoint is due (for their number: see the limits)."""
+"""Bytes of events after which a checkpoint is due; for their number see ``Limits.behind``."""
 MAX_UNSAVED_SECONDS = 60.0
+NO_KIND = KINDS[0]
+"""Kind of an event that creates no model: any kind, it is not read."""
 RETRY_SECONDS = 10.0
-"""Time after a checkpoint that could not be saved."""
+"""Least pause before the next try after a checkpoint could not be saved."""
 CHECKPOINT_NAME = re.compile(r"models-(\d{16})\.state")
 REPLAYING_NAME = "replaying"
 """Name of the file with the number of the event that is being replayed."""
@@ -95,6 +97,7 @@ class Storage:
             opened.callback(os.close, self._lock)
             try:
                 self.log, self.models, self.number = self._open(may_repair)
+                # `number` is that of the last event that was applied.
                 opened.callback(self.log.close)
                 self.saved = self.number
                 """Number of the event after which the newest checkpoint was saved."""
@@ -198,11 +201,11 @@ class Storage:
     def _set_bounds(self, bounds: Bounds) -> None:
         """Append an event if the limits have changed since the last start.
 
-        The events before it keep their meaning in every replay.
+        So a replay checks each event against the limits of its own time.
         """
         if self.models.bounds != bounds:
             body = json.dumps(bounds._asdict()).encode("ascii")
-            event = Event("bounds", "", KINDS[0], body)
+            event = Event("bounds", "", NO_KIND, body)
             self.log.append([event])
             self.apply(self.log.last, event, bounds)
 
@@ -257,12 +260,13 @@ class Storage:
             if saved_log[:IDENTITY_BYTES] != log.identity:
                 raise LogError(f"{path!r} is from the folder of another server. {RESTORE}")
             log.require_position(LogPosition(number, saved_log[IDENTITY_BYTES:]))
-            log.require_from(self._checkpoints()[-KEPT_CHECKPOINTS:][0])
+            oldest_kept = self._checkpoints()[-KEPT_CHECKPOINTS:][0]
+            log.require_events_after(oldest_kept)
             for damaged in problems:  # it must not count as one of the two that are kept
                 damaged_path = self._checkpoint_path(damaged)
                 os.replace(damaged_path, f"{damaged_path}.damaged")
             return models, number
-        if problems and log.first() != 1:
+        if problems and log.first() != 1:  # a log from event 1 on leads to the same models alone
             raise next(iter(problems.values()))
         return Models(Bounds()), 0
 
@@ -281,7 +285,7 @@ class Storage:
                 self.log.skip(number)
 
     def _replay(self) -> int:
-        """Apply the events behind the checkpoint; return how many there were."""
+        """Apply the events after the checkpoint; return how many there were."""
         count, marker = 0, ReplayMarker(self.folder, self.log.skipped)
         with contextlib.closing(marker):
             for number, event in self.log.after(self.number):
@@ -298,7 +302,8 @@ class Storage:
 
     def _replay_event(self, number: int, event: Event) -> None:
         """Apply one event, which must end as it did when it was new: accepted or rejected."""
-        before, was_refused = self.number, self.log.was_refused(number)
+        before = self.number
+        was_rejected = self.log.recorded_rejection(number)  # None: not recorded
         try:
             self.apply(number, event, parse(event, UNLIMITED))
             rejection = None
@@ -308,7 +313,7 @@ class Storage:
         except Exception as error:  # above all MemoryError
             self.number = before
             raise _replay_error(number, event, f"fails ({type(error).__name__})") from error
-        if was_refused is None or was_refused == (rejection is not None):
+        if was_rejected is None or was_rejected == (rejection is not None):
             return
         if self.log.skipped:  # events after a skipped one may well end differently
             logger.warning(

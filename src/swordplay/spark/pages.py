@@ -1,12 +1,15 @@
-"""Pages of keys, and keys of groups that spread buckets evenly over partitions.
+"""Pages of the keys of a bucket, and the numbers by which Spark spreads buckets evenly.
+
+A bucket is a group of keys whose rows Spark gives to one call of a processor. HASH_BITS, the digest
+and both formats of bytes are part of saved states: they cannot change.
 
 The first bits of the hash of a key determine its page. The list of the pages (how many bits, and
 which) takes a few bytes a page. A micro-batch reads the list and the pages of its keys, and writes
 the pages whose keys have learned.
 
-Spark sends a group to the partition ``hash(key) mod P``, where the hash of a whole number is
-Murmur3. Of 64 numbers, hashed into 16 partitions, one gets up to four times its share. So the key
-of bucket b is the number whose hash is b: the group then goes to partition b mod P. There is one
+Spark sends a bucket to the partition ``hash(number) mod P``, where the hash of a whole number is
+Murmur3. When 64 numbers are hashed into 16 partitions, a partition may get four times its share. So
+the number of bucket b is the one whose hash is b: it then goes to partition b mod P. There is one
 such number for each b, as each step of Murmur3 of 32 bits can be inverted.
 """
 
@@ -87,9 +90,9 @@ class Pages:
         for key in keys:
             parts[page.half_of(key)].append(key)
         return {
-            small: some
-            for half, mine in parts.items()
-            for small, some in self.split(half, mine).items()
+            part: part_keys
+            for half, half_keys in parts.items()
+            for part, part_keys in self.split(half, half_keys).items()
         }
 
 

@@ -25,22 +25,22 @@ KEYS_FORMAT, ROWS_FORMAT, SETTINGS_FORMAT = 1, 1, 4
 """Formats of entries of a state: keys (``keyed.key_bytes``), rows that wait (Arrow), settings."""
 PACKETS = "bucket int, rows binary"
 PACKET_NUMBERS = 1 << 22
-"""Numbers that a task gathers in packets before it sends them on: 32 MB."""
+"""Cells (rows times columns) that a task gathers in packets before it sends them on: 32 MB."""
 PACKET_BYTES = 1 << 26
 """Bytes that a task gathers before it sends them on: with long keys these are fewer rows."""
 MAX_FRAME_BYTES = 1 << 30
 """Most bytes of answers in a frame: Spark keeps text in columns of at most 2 GiB."""
-SETTINGS = -1
+SETTINGS_BUCKET = -1
 """A bucket without keys, in which the settings of the query are kept.
 
-Every task that has rows sends it a packet, so that it is processed in every micro-batch: a query
-that was started with other settings fails before it has changed anything."""
+Every task that has rows sends it a packet, so that it is processed in every micro-batch. If the
+query was started with other settings, the micro-batch fails as a whole, and nothing is changed.
+"""
 
 DELAYED_ROWS_KEY, SETTINGS_KEY = "\0waiting", "\0settings"
 """Names of map entries: rows that wait for earlier ones, and the settings of the query.
 
-Every bucket keeps the settings, so that it can name one that has changed even if its rows are
-processed before the bucket of the settings is.
+Every bucket keeps the settings, so that it can name one that has changed if it fails first.
 """
 STATE_SCHEMA = "key string, fmt int, blob binary"
 METADATA_KEY = "swordplay"
@@ -71,12 +71,12 @@ def packets(plan: QueryPlan) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
 def _by_bucket(batches: list[pa.RecordBatch], plan: QueryPlan) -> pa.RecordBatch:
     whole = pa.Table.from_batches(batches)
     buckets = whole.column("bucket").to_numpy()
-    turn = np.argsort(buckets, kind="stable")
-    rows = one_batch(whole.select(plan.schema.names), plan).take(pa.array(turn))
-    edges = [0, *(np.flatnonzero(np.diff(buckets[turn])) + 1).tolist(), len(turn)]
+    by_bucket = np.argsort(buckets, kind="stable")
+    rows = one_batch(whole.select(plan.schema.names), plan).take(pa.array(by_bucket))
+    edges = [0, *(np.flatnonzero(np.diff(buckets[by_bucket])) + 1).tolist(), len(buckets)]
     contents = [rows.slice(a, b - a).serialize().to_pybytes() for a, b in pairwise(edges)]
-    found = buckets[turn[edges[:-1]]]
-    numbers = [*partition_key(found).tolist(), SETTINGS]
+    found = buckets[by_bucket[edges[:-1]]]
+    numbers = [*partition_key(found).tolist(), SETTINGS_BUCKET]
     return pa.RecordBatch.from_arrays(
         [pa.array(numbers, type=pa.int32()), pa.array([*contents, b""], type=pa.binary())],
         ["bucket", "rows"],
@@ -108,7 +108,7 @@ class BucketProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:
         """Predictions for the rows of one bucket and one micro-batch."""
         packets = [packet for frame in rows for packet in frame["rows"]]
-        if key[0] == SETTINGS:
+        if key[0] == SETTINGS_BUCKET:
             self._require_settings()
             return
         schema, table = self._plan.schema, self._plan.table()
@@ -189,13 +189,13 @@ class BucketProcessor(StatefulProcessor):
         """Add all keys of the pages that hold some of these keys."""
         saved = self._list.get()
         self._is_new = saved is None
-        self._pages, self._turn = Pages(), 0
+        self._pages, self._next_idle_check = Pages(), 0
         if saved is None:
             return
-        self._pages, self._turn = Pages(bytes(saved[0])), int(saved[1])
+        self._pages, self._next_idle_check = Pages(bytes(saved[0])), int(saved[1])
         wanted = set(self._pages.of(keys))
         if self._plan.forget is not None:  # one more page in turn, to find idle keys
-            wanted.add(sorted(self._pages.all)[self._turn % len(self._pages.all)])
+            wanted.add(sorted(self._pages.all)[self._next_idle_check % len(self._pages.all)])
         for page in sorted(wanted):
             if (found := self._map.getValue((page.name,))) is not None:
                 entry_format, data = found
@@ -203,7 +203,11 @@ class BucketProcessor(StatefulProcessor):
                 table.from_bytes([split_keys(bytes(data))])
 
     def _save(self, table: KeyTable, numbers: Any) -> None:
-        """Write the pages of the keys that have learned, and of those that were forgotten."""
+        """Write the pages of the keys that have learned, and of those that were forgotten.
+
+        :meth:`_load_pages` has been called before. ``numbers`` are row numbers in the table, like
+        the values of ``table.numbers``, whose keys are the keys.
+        """
         before, names = self._pages.of(table.numbers), list(table.numbers)
         touched = self._pages.of(names[number] for number in numbers.tolist())
         if self._forget_idle(table):
@@ -218,14 +222,14 @@ class BucketProcessor(StatefulProcessor):
                     blob = table.to_bytes([table.numbers[key] for key in keys])
                     self._map.updateValue((part.name,), (KEYS_FORMAT, keys_to_bytes(keys) + blob))
         if self._is_new or len(self._pages.all) > size or self._plan.forget is not None:
-            self._list.update((self._pages.to_bytes(), self._turn + 1))
+            self._list.update((self._pages.to_bytes(), self._next_idle_check + 1))
 
     def close(self) -> None:
         """Nothing is open."""
 
 
 def waits(batch: pa.RecordBatch, delay: int) -> Any:
-    """Mask of the rows that wait for earlier ones: less than ``delay`` behind the newest one.
+    """Mask of the rows that wait: their order is less than ``delay`` before the newest.
 
     Rows without a target, and rows that cannot be learned, do not wait.
     """
@@ -295,9 +299,10 @@ def learn_sorted(plan: QueryPlan) -> Callable[[Batches], Batches]:
 def _learn_batches(
     plan: QueryPlan, batches: Batches
 ) -> Iterator[tuple[pa.RecordBatch | None, KeyTable, list[str]]]:
-    """Yield the answers to each batch, its keys, and those of them that have no rows to come.
+    """Yield for each batch its answers, the table of its keys, and the keys that are complete.
 
-    The last key, whose rows may go on in the next batch, comes at the end, without answers.
+    The last key of a batch, whose rows may go on, is carried to the next. At the end come the keys
+    that are left, without answers.
     """
     table = plan.table()
     for batch in batches:

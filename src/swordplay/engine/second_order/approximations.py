@@ -33,7 +33,7 @@ C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = (
 PI_LOW = 1.2246467991473532e-16
 """pi minus the double nearest to it."""
 BRINK = math.sqrt(2.0) - 1.0
-"""For larger e, (1 + e)/2 is nearer to 1 than 1 + e is."""
+"""Above this e, |ln((1 + e)/2)| < ln(1 + e), so that its series is shorter."""
 LN2 = math.log(2.0)
 
 
@@ -66,15 +66,18 @@ def log_loss(margin: Any) -> Any:
 
     With e = e^-|s|, ln(1 + e) = 2 artanh(e/(2 + e)), or ln 2 + ln((1 + e)/2) for e > BRINK.
     """
-    wrong = 0.0 - margin
-    e = exp(select(margin, 0.0, wrong, margin))
+    # select(a, b, x, y) is x if a > b else y
+    negative = 0.0 - margin
+    e = exp(select(margin, 0.0, negative, margin))
     z = select(e, BRINK, e - 1.0, e) / select(e, BRINK, e + 3.0, e + 2.0)
     q = z * z
-    s = 1.0 / 11.0 + q * (
+    series = 1.0 / 11.0 + q * (
         1.0 / 13.0 + q * (1.0 / 15.0 + q * (1.0 / 17.0 + q * (1.0 / 19.0 + q * (1.0 / 21.0))))
     )
-    s = 1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * (1.0 / 9.0 + q * s))))
-    return 2.0 * z * s + select(e, BRINK, LN2, 0.0) + select(wrong, 0.0, wrong, 0.0)
+    series = 1.0 / 9.0 + q * series
+    series = 1.0 + q * (1.0 / 3.0 + q * (1.0 / 5.0 + q * (1.0 / 7.0 + q * series)))
+    excess = select(negative, 0.0, negative, 0.0)  # max(-s, 0)
+    return 2.0 * z * series + select(e, BRINK, LN2, 0.0) + excess
 
 
 @inline_ordered
@@ -85,7 +88,7 @@ def within(number: Any, most: float) -> Any:
 
 
 @unrolled_loop
-def exp_all(exponents: Vector, answer: Vector) -> None:
+def exp_negative_all(exponents: Vector, answer: Vector) -> None:
     """Write e^-x of each number."""
     for i in range(len(exponents)):
         answer[i] = exp(-exponents[i])
@@ -104,11 +107,13 @@ def add_log_losses(
 ) -> None:
     """lag_behind_i = decay lag_behind_i + rate ln(1 + e^-s_i), s_i = sign forecast_i, clipped.
 
+    ``lag_behind`` is the discounted loss of each forecast minus that of the best (see ``mixing``).
+
     Four at a time. The last four overlap with those before them, so that none is computed alone.
     """
     end = len(lag_behind) - LANES
     if end >= 0:
-        before = load_at(lag_behind, end)  # as they are before any of them is reached
+        before = load_at(lag_behind, end)  # the old values: the loop overwrites some of these four
         for i in range(0, end, LANES):
             store_at(
                 lag_behind,

@@ -1,10 +1,10 @@
 r"""Calibrated probabilities of three or more classes.
 
-The logistic of one score per class, divided by the sum, is too confident (or not enough), and
-ignores the last label. From the logarithms :math:`l_k` of these probabilities two more forecasts
-:math:`q_k \propto \exp(\tau l_k + c\,[k \text{ is the last label}])` are made, one with c = 0. They
-learn :math:`\tau`, and :math:`\tau` and c, by Newton steps with forgetting. Both and the
-uncalibrated probabilities are mixed by their recent losses.
+Normalised one-vs-rest logistic probabilities are over- or underconfident, and do not use the last
+label. From their logarithms :math:`l_k` two more forecasts are made,
+:math:`q_k \propto \exp(\tau l_k + c\,[k \text{ is the last label}])`. The first has c = 0 and
+learns :math:`\tau`; the second learns its own :math:`\tau` and c, both by Newton steps with
+forgetting. Both and the uncalibrated probabilities are mixed by their recent losses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from swordplay.engine.second_order import mixing
 
 class _Place(NamedTuple):
     last_label: int = 0  # -1 before any
-    lag_behind: int = 1  # of the three forecasts (see ``mixing``)
+    lag_behind: int = 1  # three: discounted loss minus that of the best forecast (see ``mixing``)
     tau: int = 4  # of the forecast without c
     tau_curvature: int = 5
     stay_tau: int = 6  # of the forecast with c
@@ -30,13 +30,13 @@ class _Place(NamedTuple):
 
 
 PLACE = _Place()
-"""Places in the array ``numbers``."""
+"""Places in the array ``numbers``, which is the whole state."""
 NUMBERS = 11
 FORECASTS = 3
-MEMORY = 2000.0
+CURVATURE_MEMORY = 2000.0
 """Rounds that curvatures are remembered for."""
 RIDGE = 10.0
-"""Weight, in rounds, of tau = 1 and c = 0, which is never forgotten."""
+"""Added to the curvatures of tau and c; it never fades, and keeps steps small."""
 MIN_LOG = -20.0
 """Logarithms of probabilities are clipped here."""
 MAX_TAU, MAX_STAY = 8.0, 10.0
@@ -107,11 +107,11 @@ def mix_probabilities(
 def learn(numbers: Vector, label: int, last: int, weight: float, log_p: Vector, q: Matrix) -> None:
     """Score the three forecasts, and let two of them take a Newton step."""
     lag_behind = numbers[PLACE.lag_behind : PLACE.lag_behind + FORECASTS]
-    decay = 1.0 - 1.0 / MEMORY
+    decay = 1.0 - 1.0 / CURVATURE_MEMORY
     for i in range(FORECASTS):
         loss = -math.log(max(q[i, label], math.exp(MIN_LOG)))
         past = (1.0 - 1.0 / mixing.MEMORY) * lag_behind[i]
-        lag_behind[i] = past + mixing.LABEL_RATE * weight * loss
+        lag_behind[i] = past + mixing.LOG_LOSS_RATE * weight * loss
     mixing.recenter(lag_behind)
     # Means and mean squares of the logarithms under the second and the third forecast.
     mean = square = stay_mean = stay_square = 0.0
@@ -120,28 +120,29 @@ def learn(numbers: Vector, label: int, last: int, weight: float, log_p: Vector, 
         square += q[1, k] * log_p[k] * log_p[k]
         stay_mean += q[2, k] * log_p[k]
         stay_square += q[2, k] * log_p[k] * log_p[k]
-    curvature = PLACE.tau_curvature
-    numbers[curvature] = (
-        decay * numbers[curvature] + (1.0 - decay) * RIDGE + weight * (square - mean * mean)
-    )
-    step = weight * (mean - log_p[label]) / numbers[curvature]
+    ridge, variance = (1.0 - decay) * RIDGE, square - mean * mean
+    curvature = decay * numbers[PLACE.tau_curvature] + ridge + weight * variance
+    numbers[PLACE.tau_curvature] = curvature
+    step = weight * (mean - log_p[label]) / curvature
     tau = numbers[PLACE.tau] - clip(step, -MAX_STEP, MAX_STEP)
     numbers[PLACE.tau] = clip(tau, 1.0 / MAX_TAU, MAX_TAU)
     if last < 0:
         return
     # (tau, c) -= H^-1 g, with g the gradient of this loss and H = [[a, b], [b, d]].
     stay_q = q[2, last]
-    mixed = stay_q * (log_p[last] - stay_mean)
-    a, b, d = PLACE.stay_tau_curvature, PLACE.stay_mixed_curvature, PLACE.stay_curvature
+    covariance = stay_q * (log_p[last] - stay_mean)
     variance = stay_square - stay_mean * stay_mean
-    numbers[a] = decay * numbers[a] + (1.0 - decay) * RIDGE + weight * variance
-    numbers[b] = decay * numbers[b] + weight * mixed
-    numbers[d] = decay * numbers[d] + (1.0 - decay) * RIDGE + weight * stay_q * (1.0 - stay_q)
+    a = decay * numbers[PLACE.stay_tau_curvature] + ridge + weight * variance
+    b = decay * numbers[PLACE.stay_mixed_curvature] + weight * covariance
+    d = decay * numbers[PLACE.stay_curvature] + ridge + weight * stay_q * (1.0 - stay_q)
+    numbers[PLACE.stay_tau_curvature] = a
+    numbers[PLACE.stay_mixed_curvature] = b
+    numbers[PLACE.stay_curvature] = d
     tau_slope = weight * (stay_mean - log_p[label])
     stay_slope = weight * (stay_q - (1.0 if label == last else 0.0))
-    determinant = numbers[a] * numbers[d] - numbers[b] * numbers[b]
-    tau_step = (numbers[d] * tau_slope - numbers[b] * stay_slope) / determinant
-    stay_step = (numbers[a] * stay_slope - numbers[b] * tau_slope) / determinant
+    determinant = a * d - b * b
+    tau_step = (d * tau_slope - b * stay_slope) / determinant
+    stay_step = (a * stay_slope - b * tau_slope) / determinant
     tau = numbers[PLACE.stay_tau] - clip(tau_step, -MAX_STEP, MAX_STEP)
     numbers[PLACE.stay_tau] = clip(tau, 1.0 / MAX_TAU, MAX_TAU)
     stay = numbers[PLACE.stay] - clip(stay_step, -MAX_STEP, MAX_STEP)
@@ -166,8 +167,8 @@ def learn_rows(
 ) -> None:
     """Write probabilities of rows, each made before its own label is learned.
 
-    ``notes``, shape ``(T, 2)``, holds of each late row a 1 and the last label when it was
-    predicted; it may have no rows. ``scratch`` has shape ``(5, max(K, 3))``.
+    ``notes[t]`` is (1, the last label at the time of its prediction) if row t is late, else
+    (0, anything); there may be no notes. ``scratch`` has shape ``(5, max(K, 3))``.
     """
     K = scores.shape[1]
     log_p, q, mixture_weights = scratch[0, :K], scratch[1:4, :K], scratch[4]
@@ -185,7 +186,7 @@ def learn_rows(
 def predict_rows(
     scores: Matrix, following: int, numbers: Vector, scratch: Matrix, answer: Matrix
 ) -> None:
-    """Write probabilities of rows, of which ``following`` follow the last one learned."""
+    """Write probabilities of rows; only the first ``following`` of them use the last label."""
     K = scores.shape[1]
     for t in range(len(scores)):
         last = int(numbers[PLACE.last_label]) if t < following else -1

@@ -27,9 +27,9 @@ from swordplay.engine.second_order.layout import (
     LayerArrays,
     LayerScratch,
     LayerState,
-    count_forecasts,
+    forecast_count_inline,
+    parts_of_inline,
     scratch_of,
-    state_of,
 )
 from swordplay.engine.second_order.newton import LANES, LEVERAGE, SCORE
 
@@ -332,13 +332,13 @@ def learn(
             )
     if scored < len(state.corrected_lag_behind):
         mixing.keep_unscored(state.corrected_lag_behind, scored, before)
-    newton.learn(lanes, layer.width, scratch.factor_products, scratch.gain, scratch.stats)
+    newton.learn(lanes, layer.width, scratch.factor_products, scratch.newton_scratch, scratch.stats)
     if corrects:
         newton.learn(
             group,
             layer.corrections,
             scratch.correction_factor_products,
-            scratch.gain,
+            scratch.newton_scratch,
             scratch.correction_stats,
         )
     if curves:
@@ -346,7 +346,7 @@ def learn(
             curved_group,
             1 + layer.curves,
             scratch.feature_factor_products,
-            scratch.gain,
+            scratch.newton_scratch,
             scratch.feature_stats,
         )
 
@@ -437,8 +437,8 @@ def learn_rows(
         Mixed forecasts; may be ``first``.
     """
     settings, lanes = settings_of(layer.settings), layer.lanes
-    state = state_of(
-        layer.numbers, layer.settings, count_forecasts(layer.settings[SETTING.competes])
+    state = parts_of_inline(
+        layer.numbers, layer.settings, forecast_count_inline(layer.settings[SETTING.competes])
     )
     scratch = scratch_of(layer.scratch, layer.vector_scratch, layer.settings)
     columns, last = state.columns, state.columns.shape[1] - 1
@@ -556,8 +556,8 @@ def predict_rows(
     :func:`learn_rows`.
     """
     settings, lanes = settings_of(layer.settings), layer.lanes
-    state = state_of(
-        layer.numbers, layer.settings, count_forecasts(layer.settings[SETTING.competes])
+    state = parts_of_inline(
+        layer.numbers, layer.settings, forecast_count_inline(layer.settings[SETTING.competes])
     )
     scratch = scratch_of(layer.scratch, layer.vector_scratch, layer.settings)
     columns, last = state.columns, state.columns.shape[1] - 1

@@ -1,7 +1,11 @@
 """Arrays of a second-order layer: every number of its state and scratch is declared here.
 
 A layer has dim columns, some lags, competing experts or not, and curves. The sizes of all arrays
-are functions of these four (``numbers_size``, ``newton.rows_of``, ``scratch_size``).
+are functions of these four (``numbers_size``, ``newton.rows_of``, ``scratch_size``). ``parts_of``
+and ``numbers_size``, and likewise ``scratch_of`` and ``scratch_size``, must agree on what an array
+holds. The parts are saved by name, so their order may change; the order within a part may not.
+
+There are LANES experts of each kind, side by side.
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ class _Setting(NamedTuple):
     intercept: int = 1
     dim: int = 2  # columns of a row
     lags: int = 3  # last targets that experts have as columns
-    # 1: two experts without lags, two with lags and "no change" compete; 0: all experts have lags
+    # 1: three kinds of forecast compete: two experts without lags, two with lags, and "no change",
+    # the last target; 0: all experts have lags
     competes: int = 4
-    recent: int = 5  # numbers kept of the last rows: at least 1; the last error if experts compete
+    # numbers kept of the last rows: max(1, lags), plus the last error if experts compete
+    recent: int = 5
     width: int = 6  # of the experts
     corrections: int = 7  # width of the experts that correct the mixture
     curves: int = 8  # curves of the columns, by which further experts correct it
@@ -35,7 +41,7 @@ class _Counter(NamedTuple):
     active: int = 1  # rows learned by the experts: the scaling of the target is fixed first
     stay_share: int = 2  # discounted share of labels that equal the label before
     gain: int = 3  # sum of the mixture's losses minus those of the first-order model
-    learn_every: int = 4  # rounds from one that experts with curves learn to the next
+    learn_every: int = 4  # experts with curves learn in one of so many rounds
 
 
 COUNTER = _Counter()
@@ -121,14 +127,15 @@ class LayerScratch(NamedTuple):
     stats: Any
     """Shape ``(STATS, LANES)``."""
     correction_rows: Any
-    """The same three for the experts that correct the mixture,"""
+    """Columns of each expert that corrects the mixture; the next two are as above, for these."""
     correction_factor_products: Any
     correction_stats: Any
     feature_rows: Any
-    """and for those with curves, whose columns are one and every curve."""
+    """Columns of each expert with curves: one and every curve; the next two are for these."""
     feature_factor_products: Any
     feature_stats: Any
-    gain: Any
+    newton_scratch: Any
+    """What ``newton.learn`` overwrites, as many rows as the widest expert has columns."""
 
 
 def forecast_count(competes: float) -> int:
@@ -136,7 +143,7 @@ def forecast_count(competes: float) -> int:
     return 2 + LANES if competes == 1.0 else 1 + LANES
 
 
-count_forecasts = inline(forecast_count)
+forecast_count_inline = inline(forecast_count)
 """``forecast_count`` for kernels."""
 
 
@@ -145,7 +152,7 @@ def corrected_count(curves: float) -> int:
     return UNCURVED + LANES if curves > 0.0 else UNCURVED
 
 
-count_corrected = inline(corrected_count)
+corrected_count_inline = inline(corrected_count)
 """``corrected_count`` for kernels."""
 
 
@@ -177,7 +184,7 @@ def parts_of(numbers: Vector, settings: Vector, N: int) -> LayerState:
     )
 
 
-state_of = inline(parts_of)
+parts_of_inline = inline(parts_of)
 """``parts_of`` for kernels."""
 
 
@@ -193,8 +200,8 @@ def scratch_of(scratch: Matrix, vector_scratch: Vector, settings: Vector) -> Lay
     """Return the parts of the two scratch arrays."""
     width, corrections = int(settings[SETTING.width]), int(settings[SETTING.corrections])
     curved = 1 + int(settings[SETTING.curves])
-    N = count_forecasts(settings[SETTING.competes])
-    corrected = count_corrected(settings[SETTING.curves])
+    N = forecast_count_inline(settings[SETTING.competes])
+    corrected = corrected_count_inline(settings[SETTING.curves])
     a, b = N, 2 * N
     c, d = b + corrected, b + 2 * corrected
     one, two = 2 * width + STATS, 2 * corrections + STATS

@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from swordplay.compile import inline_ordered, kernel
 from swordplay.core.types import Matrix, Vector
-from swordplay.engine.second_order.approximations import add_log_losses, exp_all
+from swordplay.engine.second_order.approximations import add_log_losses, exp_negative_all
 
 MEMORY = 500.0
 """M: rounds that losses are remembered for."""
 RATE = 0.1
 """eta for squared errors, in mean losses of the best forecaster."""
-LABEL_RATE = 0.3
+LOG_LOSS_RATE = 0.3
 """eta for log losses, in nats: 1 would give the mixture of Bayes."""
 MAX_LAG_BEHIND = 14.0
 """Lambda: e^14 is a million."""
@@ -94,7 +94,7 @@ def write_weights(lag_behind: Vector, prior: float, weights: Vector) -> None:
     """Write w_i = pi_i e^-L_i / sum, with pi_0 = ``prior`` and equal priors of the others."""
     count = len(lag_behind)
     other = (1.0 - prior) / max(count - 1, 1)
-    exp_all(lag_behind, weights)
+    exp_negative_all(lag_behind, weights)
     total = 0.0
     for i in range(count):
         weights[i] *= prior if i == 0 else other
@@ -144,7 +144,7 @@ def score_numbers(
 def score_labels(lag_behind: Vector, forecasts: Vector, target: float, weight: float) -> None:
     """Add the log losses of log-odds to L; the target is 0 or 1."""
     sign = 1.0 if target > 0.5 else -1.0
-    decay, rate = 1.0 - 1.0 / MEMORY, LABEL_RATE * weight
+    decay, rate = 1.0 - 1.0 / MEMORY, LOG_LOSS_RATE * weight
     add_log_losses(lag_behind, forecasts, sign, MAX_LOG_ODDS, decay, rate)
     recenter(lag_behind)
 

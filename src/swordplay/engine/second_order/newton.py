@@ -25,11 +25,14 @@ from swordplay.engine.second_order.approximations import exp, within
 LANES = 4
 """Experts side by side: the number of doubles in a vector register."""
 RIDGE = 1.0
-"""Ridge penalty of every coefficient, in rows."""
+"""Ridge penalty of every coefficient, in units of one row of weight 1 and size 1."""
 MAX_RESIDUAL = 10.0
 """Residuals are clipped at this many usual residuals."""
 RESIDUAL_MEMORY = 128.0
-"""Rows over which the usual residual is a mean; it begins with one spread of the target."""
+"""The usual residual is the mean absolute residual of about this many rows.
+
+It starts at 1, the spread of the target.
+"""
 MAX_LEVERAGE = 1.0
 """Limit of the leverage h a'P a of a row, which limits how much a single far row can change."""
 MIN_CURVATURE = 1e-3
@@ -41,7 +44,7 @@ SCORE, LEVERAGE, RESIDUAL, CURVATURE = 0, 1, 2, 3
 
 
 def rows_of(width: int) -> int:
-    """Return the number of rows of a group of this width."""
+    """Return the height of a group of this width: the number of rows of its matrix."""
     return 2 * width + 2 + width * (width - 1) // 2
 
 
@@ -50,14 +53,18 @@ group_rows = inline_ordered(rows_of)
 
 
 @inline_ordered
-def column(width: int, j: int) -> int:
+def column_start(width: int, j: int) -> int:
     """Return the row of a group where column j of U begins."""
     return 2 * width + 2 + j * (j - 1) // 2
 
 
 @inline_ordered
 def advance(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
-    """U_ij -= f q and return q + v U_ij, with the old U_ij: one step along a row of U."""
+    """U_ij -= f q and return q + v U_ij, with the old U_ij: one step along a row of U.
+
+    Here f is f_j / alpha_{j-1} (see :func:`shrink_variance`), v is v_j, and q is the sum of entry i
+    of P a over the columns before j.
+    """
     u = load_row(group, place)
     store_row(group, place, u - f * q)
     return q + v * u
@@ -67,21 +74,21 @@ def advance(group: Matrix, place: int, f: Any, v: Any, q: Any) -> Any:
 def ask(group: Matrix, rows: Matrix, width: int, factor_products: Matrix, stats: Matrix) -> None:
     """Write <theta, a>, a'P a and, for :func:`learn`, f = U'a of every expert.
 
-    ``rows`` holds the row a of each expert, shape ``(w, LANES)`` like ``factor_products``, which
-    takes f; a'P a = sum of Delta f^2. The w % 4 shortest columns of U come first, then four columns
-    at a time, whose sums do not wait for each other.
+    Column k of ``rows`` is the row a of expert k, shape ``(w, LANES)`` like ``factor_products``,
+    which takes f; a'P a = sum of Delta f^2. The w % 4 shortest columns of U come first, then four
+    columns at a time, whose sums do not wait for each other.
     """
     z = s = broadcast(0.0)
     first = width % 4
     for j in range(first):
-        b, r = column(width, j), load_row(rows, j)
+        b, r = column_start(width, j), load_row(rows, j)
         f = r
         for i in range(j):
             f = f + load_row(group, b + i) * load_row(rows, i)
         store_row(factor_products, j, f)
         z, s = z + load_row(group, j) * r, s + load_row(group, width + j) * f * f
     for j in range(first, width, 4):
-        b = column(width, j)
+        b = column_start(width, j)  # where columns j to j + 3 begin: b, c, d and e
         c = b + j
         d = c + j + 1
         e = d + j + 2
@@ -178,10 +185,11 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
         alpha, inverse = shrink_variance(
             group, width, j, factor_products, gain, growth, alpha, inverse
         )
+    # From here on, f of a column is f_j/alpha_{j-1}, which ``shrink_variance`` has written.
     i = 0
     if width >= 4:
         q0, q1, q2, q3 = start_rows(group, width, 0, factor_products, gain)
-        place = column(width, 4)
+        place = column_start(width, 4)
         for j in range(4, width):
             alpha, inverse = shrink_variance(
                 group, width, j, factor_products, gain, growth, alpha, inverse
@@ -195,7 +203,7 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
     residual = load_row(stats, RESIDUAL) * inverse
     while i + 4 <= width:
         q0, q1, q2, q3 = start_rows(group, width, i, factor_products, gain)
-        place = column(width, i + 4) + i
+        place = column_start(width, i + 4) + i
         for j in range(i + 4, width):
             f, v = load_row(factor_products, j), load_row(gain, j)
             q0, q1 = advance(group, place, f, v, q0), advance(group, place + 1, f, v, q1)
@@ -206,9 +214,8 @@ def learn(group: Matrix, width: int, factor_products: Matrix, gain: Matrix, stat
     while i < width:
         q = load_row(gain, i)
         for j in range(i + 1, width):
-            q = advance(
-                group, column(width, j) + i, load_row(factor_products, j), load_row(gain, j), q
-            )
+            place = column_start(width, j) + i
+            q = advance(group, place, load_row(factor_products, j), load_row(gain, j), q)
         store_row(group, i, load_row(group, i) + q * residual)
         i += 1
 
@@ -244,9 +251,9 @@ def shrink_variance(
 def start_rows(
     group: Matrix, width: int, i: int, factor_products: Matrix, gain: Matrix
 ) -> tuple[Any, Any, Any, Any]:
-    """Update the triangle where four rows of U begin; return their sums of P a so far."""
+    """Update U_ij for i < j among four successive indices; return q of these four rows."""
     v1, v2, v3 = load_row(gain, i + 1), load_row(gain, i + 2), load_row(gain, i + 3)
-    place = column(width, i + 1) + i
+    place = column_start(width, i + 1) + i
     q0 = advance(group, place, load_row(factor_products, i + 1), v1, load_row(gain, i))
     place, f = place + i + 1, load_row(factor_products, i + 2)
     q0, q1 = advance(group, place, f, v2, q0), advance(group, place + 1, f, v2, v1)
