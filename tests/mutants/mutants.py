@@ -379,11 +379,14 @@ MUTANTS = [
     *_in(
         "theory/bounds/sword_theorems_3_5_7.py",
         (f"{SWORD_BOUNDS}::test_sword_var",),
-        ("safe_meta_regret(D, L, lam, V + 2 * G**2)", "safe_meta_regret(D, L, lam, V + G**2)"),
+        ("square_sum=V + 2 * G**2", "square_sum=V + G**2"),
         ("math.sqrt(1.5 * A * (V + 0.75 * G**2))", "math.sqrt(A * (V + 0.75 * G**2))"),
         ("(V + 0.75 * G**2)) + L * A", "(V + 0.5 * G**2)) + L * A"),
         ("1.5 * math.sqrt(2 * A * V) + 4 * L * A", "1.5 * math.sqrt(2 * A * V) + 2 * L * A"),
-        ("paper_meta_regret(D, G, L, lam, 2 * V)", "paper_meta_regret(D, G, L, lam, V)"),
+        (
+            "paper_meta_regret(D, G, L, lam, square_sum=2 * V)",
+            "paper_meta_regret(D, G, L, lam, square_sum=V)",
+        ),
     ),
     *_in(
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
@@ -403,7 +406,7 @@ MUTANTS = [
             "_safe_small_loss_regret(A, L, F) + L * D**2 * lam + 2 * D",
             "_safe_small_loss_regret(A, L, F) + 2 * D",
         ),
-        ("+ optimism_term, 16 * L", "+ optimism_term, 4 * L"),
+        ("+ loss_free_meta_terms, 16 * L", "+ loss_free_meta_terms, 4 * L"),
     ),
     *_in(
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
@@ -418,7 +421,10 @@ MUTANTS = [
     *_in(
         "theory/bounds/meta_lemma_1_theorems_2_6.py",
         (f"{SWORD_BOUNDS}::test_sword_best_by_variation",),
-        ("OPTIMISM_COST = 2 + 4 * math.log(2)", "OPTIMISM_COST = 2 + 2 * math.log(2)"),
+        (
+            "LEARNED_OPTIMISM_ERROR = 2 + 4 * math.log(2)",
+            "LEARNED_OPTIMISM_ERROR = 2 + 2 * math.log(2)",
+        ),
     ),
     *_in(
         "theory/bounds/ogd_oegd_theorems_1_4.py",
@@ -805,7 +811,7 @@ MUTANTS = [
     *_in(
         "parts/metas/other_metas.py",
         (f"{FOUND}::test_sums_that_no_game_leads_to",),
-        ("low=1e-20, high=0.5", "low=0.0, high=1.0"),
+        ("low=1e-20, high=MAX_RATE", "low=0.0, high=1.0"),
     ),
     *_in(
         "core/state.py",

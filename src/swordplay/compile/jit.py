@@ -5,8 +5,8 @@
 - ``inline``, ``inline_ordered``, ``expert_loop``, ``unrolled_loop``: called by kernels, and neither
   optimised nor compiled to machine code by themselves (``inline_compiler``). Compiling all kernels
   takes 16 s with ``inline_compiler``, 73 s without it.
-- ``larger``, ``smaller``, ``float_to_bits``, ``bits_to_float``, ``tail_view``: called by
-  kernels; numba lacks these functions or compiles them badly.
+- ``larger``, ``smaller``, ``float_to_bits``, ``bits_to_float``, ``tail_view``, ``named_rows``:
+  called by kernels; numba lacks these functions or compiles them badly.
 
 The flags:
 
@@ -25,13 +25,14 @@ The flags:
   an error. It is for tests, costs most of the speed, and has kernel files of its own.
 - ``SLP_VECTORIZE``, only for unrolled loops: LLVM merges equal operations on neighbouring numbers
   into vector instructions.
-- ``noalias``, only for loops over experts or columns: their arrays never overlap. Without that
-  promise LLVM does not vectorise such loops.
+- ``noalias``, only for loops over experts, or over columns of a table (both are marked by
+  ``expert_loop``): their arrays never overlap. Without that promise LLVM does not vectorise such
+  loops.
 - ``llvm.loop``, only for loops over experts: they handle one vector width an iteration and are not
-  unrolled (``inline_compiler.mark_loops``). By default LLVM unrolls four times and writes the
-  remaining experts, often all of them, as half vectors. A later load of a full vector then has to
-  wait until both halves have left the store buffer. Without this and ``noalias``, rounds take 1.1
-  times (3 columns) to 5 times (1,000 columns) as long.
+  unrolled (``inline_compiler.mark_loops``). By default LLVM handles four vectors an iteration
+  and the rest (all experts, if there are few) in half vectors. Loading a full vector that was
+  stored as two halves stalls: store forwarding fails. Without this and ``noalias``, rounds take
+  1.1 times (3 columns) to 5 times (1,000 columns) as long.
 
 ``docs/machine-code.md`` has the measurements. ``_nrt``, ``noalias`` and the classes in
 ``inline_compiler`` are internal to numba: ``pyproject.toml`` allows numba 0.60 to 0.68, and a new
@@ -94,7 +95,7 @@ def inline(function: F) -> F:
 
 
 def expert_loop(function: F) -> F:
-    """Inline a loop over experts as vector instructions.
+    """Inline a loop over experts, or over columns of a table, as vector instructions.
 
     Its arrays must not overlap nor contain NaN.
     """
@@ -170,8 +171,8 @@ def _tail_view(values: Any, first: int) -> Any:
     return values[first:]
 
 
-def _named_rows(kind: Any, matrix: Any) -> Any:
-    return kind(*matrix[: len(kind._fields)])
+def _named_rows(tuple_class: Any, matrix: Any) -> Any:
+    return tuple_class(*matrix[: len(tuple_class._fields)])
 
 
 if JIT_DISABLED:
@@ -194,12 +195,12 @@ else:
         # An intrinsic returns its numba signature and a function that generates its LLVM IR.
         @intrinsic
         def extreme(typing_context: Any, a: Any, b: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
                 double = context.get_value_type(types.float64)
                 function_type = ir.FunctionType(double, (double, double))
                 return builder.call(
-                    builder.module.declare_intrinsic(name, (values[0].type,), function_type),
-                    values,
+                    builder.module.declare_intrinsic(name, (arguments[0].type,), function_type),
+                    arguments,
                     fastmath=("nnan",),
                 )
 
@@ -213,8 +214,8 @@ else:
     def float_to_bits(typing_context: Any, number: Any) -> Any:
         """Return the 64 bits of a double, as an integer."""
 
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return builder.bitcast(values[0], context.get_value_type(types.int64))
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(types.int64))
 
         return types.int64(types.float64), generate
 
@@ -222,8 +223,8 @@ else:
     def bits_to_float(typing_context: Any, bits: Any) -> Any:
         """Return the double with these 64 bits."""
 
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return builder.bitcast(values[0], context.get_value_type(types.float64))
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(types.float64))
 
         return types.float64(types.int64), generate
 
@@ -236,10 +237,11 @@ elif CHECKED:
 else:
 
     @intrinsic
-    def tail_view(typing_context: Any, values: Any, first: Any) -> Any:
-        """Return ``values[first:]`` without a bounds check, and with the length of ``values``.
+    def tail_view(typing_context: Any, array_type: Any, first: Any) -> Any:
+        """Return a view of an array that begins at index ``first``, which is not checked.
 
-        The caller must not read beyond the end of ``values``. A slice computes and clips both of
+        The view's recorded length is still that of the array, which is too long: the caller must
+        not read beyond the end of the array. A slice computes and clips both of
         its ends: for eight numbers of a row that is more work than the loop over them.
         """
 
@@ -247,10 +249,10 @@ else:
             from numba.np import arrayobj  # slow to import, and needed only to compile
 
             # numba has no types
-            structure = arrayobj.make_array(values)  # type: ignore[no-untyped-call]
+            structure = arrayobj.make_array(array_type)  # type: ignore[no-untyped-call]
             array = structure(context, builder, arguments[0])
             view = structure(context, builder)
-            if values.ndim == 1:
+            if array_type.ndim == 1:
                 data = builder.gep(array.data, [arguments[1]], inbounds=True)
             else:
                 byte_offset = builder.mul(arguments[1], builder.extract_value(array.strides, 0))
@@ -261,7 +263,7 @@ else:
             arrayobj.populate_array(view, data, *layout)  # type: ignore[no-untyped-call]
             return view._getvalue()
 
-        return values(values, types.intp), generate
+        return array_type(array_type, types.intp), generate
 
 
 if JIT_DISABLED:
@@ -269,19 +271,19 @@ if JIT_DISABLED:
 else:
 
     @intrinsic
-    def named_rows(typing_context: Any, kind: Any, matrix: Any) -> Any:
-        """Return ``kind(*matrix[:n])``, the first n rows in a named tuple of n fields.
+    def named_rows(typing_context: Any, tuple_class: Any, matrix: Any) -> Any:
+        """Return ``tuple_class(*matrix[:n])``: the first n rows in a named tuple of n fields.
 
-        The rows are pointers, which can be indexed and nothing else. numba describes an array by
-        seven values: functions that take forty arrays would take a third longer to compile. Indices
-        are not checked, also with SWORDPLAY_CHECKED.
+        The rows are bare pointers, which can be indexed and nothing else: numba passes an array as
+        seven values, and with forty arrays compiling takes a third longer. Indices are not checked,
+        not even with SWORDPLAY_CHECKED.
         """
-        names = kind.instance_class._fields
+        names = tuple_class.instance_class._fields
         # numba has no types
         tuple_type = types.NamedUniTuple(  # type: ignore[no-untyped-call]
             types.CPointer(matrix.dtype),  # type: ignore[no-untyped-call]
             len(names),
-            kind.instance_class,
+            tuple_class.instance_class,
         )
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -298,4 +300,4 @@ else:
             ]
             return context.make_tuple(builder, tuple_type, rows)
 
-        return tuple_type(kind, matrix), generate
+        return tuple_type(tuple_class, matrix), generate

@@ -51,7 +51,10 @@ DIGEST_SIZE = 32
 MIN_SIZE = START_STRUCT.size + DIGEST_SIZE
 """Bytes of a checkpoint without header and values."""
 MAX_INT_BITS = 2048
-"""Most bits of an int, 617 decimal digits: Python's limit on digits is never below 640."""
+"""Most bits of an int, which JSON stores in at most 617 decimal digits.
+
+Python's limit for parsing ints, ``sys.set_int_max_str_digits``, cannot be set below 640.
+"""
 MAX_KIND_LENGTH = 200
 """Most characters of a kind."""
 MAX_AXES = 64
@@ -81,6 +84,7 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()} | {
     dtype.newbyteorder(">"): name for name, dtype in DTYPES.items()
 }
 """Names in the header by type of array, in either byte order."""
+# "truth" because "bool" is the name of a type of arrays
 HEADER_TYPES = {"truth": bool, "int": int, "string": str}
 """Types of the values that are stored in the header itself, by their names there."""
 
@@ -308,7 +312,7 @@ def _(value: str, name: str) -> tuple[str, Any, bytes]:
 
 
 def parse(data: bytes, kind: str | None, title: str) -> State:
-    """Decode all bytes of a checkpoint, which messages call ``title``.
+    """Decode all bytes of a checkpoint; ``title`` is its name in error messages.
 
     Contents are checked even if the checksum is right, because a program can forge both.
     """

@@ -35,8 +35,8 @@ from swordplay.engine.scalar_functions import (
     loss_value_in_loop,
 )
 from swordplay.engine.step_sizes import start_constant_steps, update_steps
+from swordplay.parts.metas.meta import SMALLEST_WEIGHT
 from swordplay.parts.metas.optimism import TIED_TRUST
-from swordplay.parts.metas.optimistic_hedge import SMALLEST_WEIGHT
 from swordplay.parts.rates import TIE_TOLERANCE
 
 MAX_BOUNDED_EXPONENT = 100.0

@@ -1,4 +1,4 @@
-"""The record of a game: its regret, the split of the regret, and regret as a curve."""
+"""The record of a game: its regret, the regret's split, and regret by path length."""
 
 from __future__ import annotations
 
@@ -161,7 +161,8 @@ class Ledger:
             Whether comparators may lie outside the learner's domain, where no bound and no
             certificate holds.
         """
-        # Imported here, so that playing a game does not import the modules of variation.
+        # Imported here: quantities imports variation_linear and variation_quadratic, which playing
+        # a game does not need.
         from swordplay.theory.quantities import comparator_loss
 
         if not anywhere:
@@ -169,7 +170,7 @@ class Ledger:
         return self.total_loss - comparator_loss(self.stream, comparators, rounds=self.rounds)
 
     def split(self, learner: HasExperts, comparators: Any) -> Split:
-        r"""Split the regret into regret to each expert and regret of that expert.
+        r"""Split the regret, for each expert, into regret to it and its own regret.
 
         .. math:: \sum_t f_t(x_t) - f_t(u_t) = \sum_t \langle g_t, x_t - x_{t,k} \rangle
             + \Big[ \sum_t f_t(x_t) - f_t(u_t) - \langle g_t, x_t - x_{t,k} \rangle \Big]
@@ -247,8 +248,8 @@ class Ledger:
             A theorem as a function of path length and comparator loss, for example ``lambda P, F:
             bounds.ader(path_length=P, ...)``.
         path_lengths
-            Path lengths of the curve; by default those at which the frontier, the least loss as a
-            function of the path length, is computed.
+            Path lengths of the curve; by default those of the frontier's computed points. The
+            frontier is the least loss as a function of the path length.
         points
             Largest number of computed points of the frontier.
         tolerance, seconds, progress
@@ -315,8 +316,8 @@ def regret_curve(
     bound
         A theorem as a function of path length and comparator loss; see :mod:`swordplay.bounds`.
     path_lengths
-        Path lengths of the curve; by default those at which the frontier, the least loss as a
-        function of the path length, is computed.
+        Path lengths of the curve; by default those of the frontier's computed points. The frontier
+        is the least loss as a function of the path length.
     points
         Largest number of computed points of the frontier.
     tolerance, seconds, progress
@@ -325,19 +326,19 @@ def regret_curve(
     # Imported here, so that playing a game does not import the solver of hindsight.
     from swordplay.theory.hindsight import frontier
 
-    curve = frontier(
+    least_loss_frontier = frontier(
         stream, domain, points=points, tolerance=tolerance, seconds=seconds, progress=progress
     )
     lengths = (
-        curve.path_lengths
+        least_loss_frontier.path_lengths
         if path_lengths is None
         else np.sort(arguments.vector("path_lengths", path_lengths))
     )
-    least_losses = curve.least_loss(lengths)
+    least_losses = least_loss_frontier.least_loss(lengths)
     return RegretCurve(
         path_lengths=lengths,
         regrets=total_loss - least_losses,
-        gaps=np.maximum(least_losses - curve.lower_bound(lengths), 0.0),
+        gaps=np.maximum(least_losses - least_loss_frontier.lower_bound(lengths), 0.0),
         certificate=np.array([certificate(P) for P in lengths.tolist()]),
         bound=None
         if bound is None

@@ -4,6 +4,9 @@ The change between two losses of linear predictions depends on x only through tw
 with the row :math:`a = a_t` and with the difference :math:`\delta = a_t - a_{t-1}`. With slow drift
 :math:`\langle a_t, x \rangle - \langle a_{t-1}, x \rangle` would lose its digits to cancellation,
 so :math:`\langle \delta, x \rangle` is computed instead.
+
+For squared losses the change of the gradient at x is :math:`e a + v \delta`, with e the change of
+the residual at x and v the previous residual.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ class Plane(NamedTuple):
     across: Vector
 
     def squared_norms(self, e: Array, v: Array) -> Array:
-        r""":math:`\|e a + v \delta\|^2` for coefficients e and v of shape ``(..., B)``."""
+        r""":math:`\|e a + v \delta\|^2` for values e and v of shape ``(..., B)``."""
         return np.asarray(np.square(e * self.length + v * self.along) + np.square(v * self.across))
 
 
@@ -46,10 +49,10 @@ class RowPairs(NamedTuple):
     """Targets of the previous rows, shape ``(B,)``."""
 
     @classmethod
-    def of_rows(cls, rows: LinearRounds) -> RowPairs:
-        """All pairs of a row and the row before it."""
-        rows = rows.dense()
-        return cls(rows.features[1:], rows.features[:-1], rows.targets[1:], rows.targets[:-1])
+    def of_rounds(cls, rounds: LinearRounds) -> RowPairs:
+        """All pairs of a round's row and the row of the round before."""
+        dense = rounds.dense()
+        return cls(dense.features[1:], dense.features[:-1], dense.targets[1:], dense.targets[:-1])
 
     @property
     def differences(self) -> Matrix:
@@ -73,7 +76,7 @@ def plane_of(rows: Any, differences: Any) -> Plane:
 
 @singledispatch
 def project_corners(domain: Any, pairs: RowPairs) -> tuple[Array, Array]:
-    r"""Coordinates (e, v) of V corners whose convex hull is the projection of a box or simplex.
+    r"""Values (e, v) at V points, whose convex hull is the set of (e, v) over a box or simplex.
 
     e is the change of the residual at x, v the previous residual:
 
@@ -118,7 +121,7 @@ def _(domain: Box, pairs: RowPairs) -> tuple[Array, Array]:
 
 
 def _half_of_corners(half_sides: Array) -> Array:
-    """One coordinate of d of the 2d corners of each zonogon, relative to its centre, ``(d, B)``."""
+    """For each zonogon, one coordinate of d of its corners, relative to its centre, ``(d, B)``."""
     # Corner k is sum_{j < k} h_j - sum_{j >= k} h_j; the other d corners are the negatives.
     sums = np.cumsum(half_sides, axis=0)
     return np.asarray(2.0 * (sums - half_sides) - sums[-1])

@@ -78,7 +78,7 @@ def comparator_loss(stream: Iterable[Loss], comparators: Any, rounds: int | None
 
 
 def squared_gradients(stream: Iterable[Loss], decisions: Any) -> float:
-    r""":math:`\bar F_T = \sum_t \|\nabla f_t(x_t)\|^2` at decisions of shape ``(T, d)``."""
+    r"""Sum :math:`\bar F_T = \sum_t \|\nabla f_t(x_t)\|^2` at decisions of shape ``(T, d)``."""
     points = arguments.array("decisions", decisions, ndim=2)
     if isinstance(stream, LinearStream):
         _require_shape("decisions", points, len(stream), stream.dim)
@@ -153,10 +153,10 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
 
     .. math:: \max_t \sup_{x \in X} \|\nabla f_t(x)\|
 
-    Exact for losses of a linear prediction on every domain, and for quadratics on the domains for
-    which :func:`gradient_variation` of quadratics is exact. Otherwise the certified bound
-    :math:`\|\nabla f(c)\| + L r`, with c the centre and r the largest distance of a point of the
-    domain from it.
+    Exact for losses of a linear prediction on every domain, and for quadratics on a ball, on a
+    simplex, on a box if the Hessians are diagonal or d <= 10, and in one dimension. Otherwise the
+    certified bound :math:`\|\nabla f(c)\| + L r`, with c the centre and r the largest distance of a
+    point of the domain from it.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def gradient_bound(stream: Iterable[Loss], domain: Domain) -> Quantity:
     Raises
     ------
     ValueError
-        If a loss is of another class and its smoothness is None.
+        If a loss is neither of a linear prediction nor quadratic, and its smoothness is None.
     """
     domain = arguments.domain(domain)
     if isinstance(stream, LinearStream):
@@ -211,7 +211,7 @@ def _max_gradient_norm(loss: Any, t: int, domain: Domain) -> Quantity:
     """Norm of the longest gradient of loss number t on the domain, or a bound on it."""
     quadratic = as_quadratic(loss)
     if quadratic is not None:
-        # f is the change from the loss 0 to f.
+        # The gradient of f is that of the change from the zero loss to f.
         change = QuadraticChange(
             quadratic.matrix[None], quadratic.vector[None], np.array([quadratic.constant])
         )

@@ -11,12 +11,12 @@ all squared                        exact                                      ex
 quadratics, ball                   exact                                      exact
 quadratics, simplex                exact                                      exact if a vertex is worst in every round
 quadratics, box                    exact if Hessians are diagonal or d <= 10  exact if Hessians are diagonal
-all logistic, or all Huber         exact (on a simplex if d <= 24)            upper bound
+all logistic, or all Huber         exact; on a simplex only if d <= 24        upper bound
 others, with a known smoothness    upper bound                                upper bound
 =================================  =========================================  =========================================
 
-For a domain of another kind the suprema over an enclosing ball and an enclosing box are upper
-bounds, exact in one dimension.
+For a domain of another kind the smaller of the suprema over an enclosing ball and an enclosing box
+is an upper bound, exact in one dimension.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -158,19 +158,21 @@ def _changes_between(losses: Sequence[Loss], dim: int) -> Iterator[Change]:
     One batch if all are losses of one family of linear predictions, or all are quadratics;
     otherwise one batch for each pair of losses.
     """
-    rows = LinearRounds.of_losses(losses)
-    change = LinearChange(rows) if rows is not None else QuadraticChange.between(losses)
+    rounds = LinearRounds.of_losses(losses)  # None unless all are of one linear family
+    change = (
+        LinearChange(rounds) if rounds is not None else QuadraticChange.between_if_quadratic(losses)
+    )
     if change is not None:
         yield change
     elif len(losses) > 2:
         for pair in pairwise(losses):
             yield from _changes_between(pair, dim)
     else:
-        yield SmoothChange(losses[0], losses[1], dim)
+        yield ChangeOfUnknownForm(losses[0], losses[1], dim)
 
 
 @dataclass(frozen=True)
-class SmoothChange:
+class ChangeOfUnknownForm:
     """The change h between two losses of which only values, gradients and smoothness are known."""
 
     loss_before: Loss

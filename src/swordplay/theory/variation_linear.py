@@ -128,7 +128,7 @@ def _(domain: Ball, change: LinearChange) -> Suprema:
 @_squared_gradient_suprema.register(Simplex)
 def _(domain: Box | Simplex, change: LinearChange) -> Suprema:
     # Convex in (e, v), so largest at a corner of the projection.
-    e, v = project_corners(domain, RowPairs.of_rows(change.rows))
+    e, v = project_corners(domain, RowPairs.of_rounds(change.rows))
     return Suprema(change.plane.squared_norms(e, v).max(axis=0), is_exact=True)
 
 
@@ -149,7 +149,7 @@ def _(domain: Ball, change: LinearChange) -> Suprema:
 
 @_squared_function_suprema.register
 def _(domain: Box, change: LinearChange) -> Suprema:
-    e, v = project_corners(domain, RowPairs.of_rows(change.rows))
+    e, v = project_corners(domain, RowPairs.of_rounds(change.rows))
     return Suprema(
         _largest_on_segments(e, v, np.roll(e, -1, axis=0), np.roll(v, -1, axis=0)), is_exact=True
     )
@@ -160,7 +160,7 @@ def _(domain: Simplex, change: LinearChange) -> Suprema:
     # The edges of the projection are among the segments between any two projected corners, and all
     # of these segments lie in the projection.
     # Corner i is joined with corner i + index_gap.
-    e, v = project_corners(domain, RowPairs.of_rows(change.rows))
+    e, v = project_corners(domain, RowPairs.of_rounds(change.rows))
     largest = np.zeros(e.shape[1])
     for index_gap in range(1, domain.dim):
         largest = np.maximum(

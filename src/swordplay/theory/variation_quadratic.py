@@ -79,7 +79,7 @@ class QuadraticChange:
     constants: Vector
 
     @classmethod
-    def between(cls, losses: Sequence[Loss]) -> QuadraticChange | None:
+    def between_if_quadratic(cls, losses: Sequence[Loss]) -> QuadraticChange | None:
         """The changes from each loss to the next; None unless all are quadratics of one dim."""
         quadratics = [quadratic for quadratic in map(as_quadratic, losses) if quadratic is not None]
         if (

@@ -60,7 +60,7 @@ def search_gradient_suprema(domain: Domain, rows: LinearRounds) -> Suprema:
     chunks = [
         _suprema_on_boundary(
             domain,
-            _with_similar_signs(RowPairs.of_rows(rows[i : i + changes_per_chunk + 1]), rows.loss),
+            _with_similar_signs(RowPairs.of_rounds(rows[i : i + changes_per_chunk + 1]), rows.loss),
             rows.loss,
         )
         for i in range(0, len(rows) - 1, changes_per_chunk)

@@ -8,7 +8,7 @@ import naive
 import swordplay as sp
 from strategies import seeds, tracking, tracking_losses
 from swordplay.parts.experts import AdaGradNorm, Constant, OEGDExperts, OGDExperts
-from swordplay.parts.experts.expert import step_vectors
+from swordplay.parts.experts.expert import scaled_gradients
 from tolerances import ROUNDING, TWIN
 
 POOL = [0.01, 0.1, 0.5]
@@ -124,7 +124,7 @@ def test_copy_last_doubles_the_step_of_the_fastest(kind):
 
 def test_infinite_step_size_gives_a_step_of_zero():
     np.testing.assert_array_equal(
-        step_vectors(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])),
+        scaled_gradients(np.array([np.inf, 2.0]), np.array([[0.0, 0.0], [1.0, 1.0]])),
         [[0, 0], [2.0, 2.0]],
     )
 

@@ -164,7 +164,7 @@ def test_many_coordinates_shorten_steps():
 
 def test_states_keep_the_step_shrink():
     """The readable learner and the engine go on from a state with the same steps."""
-    assert [DomainScale().averaged_rounds(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
+    assert [DomainScale().descent_cap_divisor(t) for t in (0, 4, 9, 50)] == [1.0, 5.0, 8.0, 8.0]
     row, saved = np.eye(256)[0], sp.Sword(sp.Ball(256, 1e6)).state()
     learner, other = sp.Sword(sp.Ball(256, 1e6)), sp.Sword(sp.Ball(256, 1e6))
     learner.load_state(saved)

@@ -251,6 +251,8 @@ REFUSED = {
     "number must be that of a round whose loss is still to come": lambda: sp.MildOGD(
         BALL, **GIVEN
     ).arrive(0, sp.SquaredLoss([1.0, 0.0], 1.0)),
+    "diagonal must be True or False, got 5": lambda: sp.MetaGrad(BALL, **GIVEN, diagonal=5),
+    "diagonal must be True or False, got 1": lambda: sp.MetaGrad(BALL, **GIVEN, diagonal=1),
     "noise must": lambda: sp.Arrows(BALL, noise=0.0, horizon=5),
     "loss must be 0.5 norm": lambda: sp.Aligator(BALL).observe(sp.SquaredLoss([1.0, 0.0], 1.0)),
     "loss.value must return numbers": lambda: sp.PBGD(BALL, **GIVEN).observe(Wordy()),

@@ -12,7 +12,7 @@ import swordplay as sp
 from swordplay.parts import metas
 from swordplay.parts.metas import AdaNormalHedge, AdaptMLProd, FixedShare, Squint
 from swordplay.parts.metas.meta import scaled_regrets
-from swordplay.parts.metas.other_metas import default_rate, log_integral
+from swordplay.parts.metas.other_metas import fixed_share_default_rate, log_integral
 from swordplay.theory import bounds
 from tolerances import ROUNDING, SHIFTED_HEDGE, TWIN, WEIGHT_SUM
 
@@ -256,7 +256,7 @@ def test_correct_optimism_keeps_the_regret_constant():
 
 def test_defaults():
     assert FixedShare().share == 0.01
-    assert default_rate(0.01, 5) == pytest.approx(
+    assert fixed_share_default_rate(0.01, 5) == pytest.approx(
         math.sqrt(0.08 * (1 + math.log(500))), rel=ROUNDING
     )
     assert [make(None).range for make in METAS.values()] == [None] * 4

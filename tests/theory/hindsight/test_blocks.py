@@ -64,7 +64,7 @@ def test_long_chains_are_solved_by_blocks(monkeypatch):
     """A budget, through the public function, with the limit lowered so that blocks are used."""
     stream, ball = jumping_stream("squared", 40, 8), sp.Ball(8)
     expected = sp.hindsight.best_sequence(stream, ball, path_length=2.0)
-    monkeypatch.setattr(blocks, "MAX_CHAIN_WORK", 1e3)
+    monkeypatch.setattr(blocks, "MAX_NEWTON_WORK", 1e3)
     ours = sp.hindsight.best_sequence(stream, ball, path_length=2.0)
     scale = Problem(stream, ball, None).scale
     assert ours.gap <= SEQUENCE_GAP * scale

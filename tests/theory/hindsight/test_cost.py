@@ -54,10 +54,12 @@ class TestCost:
 
     @pytest.mark.parametrize("loss", FAMILIES)
     @pytest.mark.parametrize(
-        ("dim", "max_chain_work"), [(6, np.inf), (30, 1e3)], ids=["whole chain", "blocks"]
+        ("dim", "max_newton_work"), [(6, np.inf), (30, 1e3)], ids=["whole chain", "blocks"]
     )
-    def test_work_is_proportional_to_the_rounds(self, monkeypatch, work, loss, dim, max_chain_work):
-        monkeypatch.setattr(blocks, "MAX_CHAIN_WORK", max_chain_work)
+    def test_work_is_proportional_to_the_rounds(
+        self, monkeypatch, work, loss, dim, max_newton_work
+    ):
+        monkeypatch.setattr(blocks, "MAX_NEWTON_WORK", max_newton_work)
         self.cost(work, loss, 50, dim)  # work that is done once
         (few, _), (many, numbers) = (self.cost(work, loss, rounds, dim) for rounds in (500, 2_000))
         assert few > 0
@@ -66,7 +68,7 @@ class TestCost:
 
     def test_a_chain_that_exceeds_the_memory_costs_a_few_times_as_much(self, monkeypatch, work):
         """Its segments are factorized again for each pass: two for each of at most four solves."""
-        monkeypatch.setattr(blocks, "MAX_CHAIN_WORK", np.inf)
+        monkeypatch.setattr(blocks, "MAX_NEWTON_WORK", np.inf)
         fits, _ = self.cost(work, "squared", 1_000, 6)
         monkeypatch.setattr(chain, "MAX_STORED_NUMBERS", 4_000)
         beyond, _ = self.cost(work, "squared", 1_000, 6)

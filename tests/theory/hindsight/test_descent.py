@@ -15,7 +15,7 @@ def test_a_block_alone_has_the_same_minimum(loss):
     for domain in ball_box_simplex(3):
         (sums,) = descent.sums_over_blocks(stream, domain, 7)
         together = descent.minimize(sums, domain, 1e-6, 1_000)
-        assert together.is_within_tolerance
+        assert together.all_within_tolerance
         for k in range(3):
             alone = descent.minimize(sums.select(np.array([k])), domain, 1e-6, 1_000)
             np.testing.assert_allclose(alone.points[0], together.points[k], atol=PROJECTION)
@@ -31,4 +31,4 @@ def test_the_gap_is_that_of_a_linear_function():
 def test_steps_that_do_not_suffice_leave_the_gap_open():
     stream = drifting_stream("logistic", 40, 5)
     (sums,) = descent.sums_over_blocks(stream, sp.Ball(5, 3.0), None)
-    assert not descent.minimize(sums, sp.Ball(5, 3.0), 1e-9, 2).is_within_tolerance
+    assert not descent.minimize(sums, sp.Ball(5, 3.0), 1e-9, 2).all_within_tolerance

@@ -64,7 +64,7 @@ def test_clipping_shortens_only_long_dual_variables():
 def test_combining_takes_the_better_sequence_and_the_better_bound():
     first = Solution(np.zeros((2, 1)), 3.0, 1.0, np.zeros((1, 1)))
     second = Solution(np.ones((2, 1)), 2.0, 0.5, np.ones((1, 1)))
-    best = first.combine_best(second)
+    best = first.with_best_parts_of(second)
     assert (best.objective, best.bound, best.gap) == (2.0, 1.0, 1.0)
     assert best.points is second.points
     assert best.duals is first.duals

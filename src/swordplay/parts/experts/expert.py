@@ -21,7 +21,11 @@ from swordplay.parts.experts.step_sizes import underflow_message
 
 
 class ExpertState(NamedTuple):
-    """State of N experts between two rounds, one row per expert."""
+    """State of the N experts of one kind between two rounds, one row per expert.
+
+    The axis "pool" is the experts of this kind; "experts" in the state of a meta is those of all
+    kinds.
+    """
 
     points: Annotated[Matrix, array("pool", "dim")]
     """x_t, shape ``(N, d)``: the points of the experts in the coming round."""
@@ -53,7 +57,7 @@ class ExpertStep(NamedTuple):
     """
 
     @classmethod
-    def of_cost(cls, step_sizes: Vector, cost: Vector) -> ExpertStep:
+    def with_certificate_cost(cls, step_sizes: Vector, cost: Vector) -> ExpertStep:
         """Return a step that adds ``cost``, of either sign and shape ``(N,)``, to the certificate.
 
         The certificate adds eta/2 squared_error and subtracts squared_lookahead / (2 eta).
@@ -87,7 +91,10 @@ class Experts(Protocol):
         ...
 
     def copy_last(self, state: ExpertState) -> ExpertState:
-        """Return the state with a copy of the last expert added, at the rule's next step size."""
+        """Return the state with a copy of the last expert added.
+
+        The copy has the next step size of the pool's step-size rule.
+        """
         ...
 
     def step_sizes(self, state: ExpertState) -> Vector:
@@ -114,8 +121,10 @@ def repeat_last_row(rows: Any) -> Any:
     return None if rows is None else np.concatenate([rows, rows[-1:]])
 
 
-def step_vectors(step_sizes: Vector, gradients: Matrix) -> Matrix:
+def scaled_gradients(step_sizes: Vector, gradients: Matrix) -> Matrix:
     """Return step size times gradient of each expert, shape ``(N, d)``; 0 if eta is infinite.
+
+    Step sizes are infinite while the sum of squared errors is 0.
 
     Raises
     ------

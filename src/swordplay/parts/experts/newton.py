@@ -10,7 +10,7 @@ import numpy as np
 from swordplay.core import arguments
 from swordplay.core.state import array
 from swordplay.core.types import Array, Domain, Gradient, Matrix, Vector
-from swordplay.parts.experts.expert import ExpertStep, squared_norms, step_vectors
+from swordplay.parts.experts.expert import ExpertStep, scaled_gradients, squared_norms
 from swordplay.parts.experts.step_sizes import AdaGradNorm
 
 PROBE_DISTANCE = 2.0**-10
@@ -117,7 +117,7 @@ class NewtonExperts:
         )
         squared_error_sum = state.squared_error_sum + squares
         eta = self._base_step_sizes(squared_error_sum)
-        base = self.domain.project(state.base - step_vectors(eta, g))
+        base = self.domain.project(state.base - scaled_gradients(eta, g))
         state_before_step = NewtonState(
             state.points,
             base,
@@ -219,4 +219,4 @@ def _certificate_record(
     cost = (
         np.einsum("ij,ij->i", g, points - new_base) - inverse * squared_norms(new_base - base) / 2
     )
-    return ExpertStep.of_cost(eta, cost)
+    return ExpertStep.with_certificate_cost(eta, cost)

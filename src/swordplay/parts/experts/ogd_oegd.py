@@ -14,9 +14,9 @@ from swordplay.parts.experts.expert import (
     ExpertStep,
     projected_step,
     repeat_last_row,
+    scaled_gradients,
     squared_norms,
     start_at_center,
-    step_vectors,
 )
 from swordplay.parts.experts.step_sizes import Constant, StepRule
 
@@ -65,7 +65,7 @@ class OGDExperts:
         eta = self.steps.sizes(error_sum)
         # x_{t+1} = Proj_X[x_t - eta g_t]
         points, offset, change = projected_step(
-            self.domain, state.points, state.offset, step_vectors(eta, gradients)
+            self.domain, state.points, state.offset, scaled_gradients(eta, gradients)
         )
         next_state = state._replace(
             points=points, base=points, squared_error_sum=error_sum, offset=offset
@@ -148,7 +148,7 @@ class OEGDExperts:
         eta = np.where(np.isinf(eta), self._next_steps.sizes(error_sum), eta)
         # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
         base, offset, change = projected_step(
-            self.domain, state.base, state.offset, step_vectors(eta, gradients)
+            self.domain, state.base, state.offset, scaled_gradients(eta, gradients)
         )
         next_state = self._with_next_points(base, offset, gradient(base), error_sum)
         return next_state, ExpertStep(
@@ -180,7 +180,7 @@ class OEGDExperts:
         Round t + 1 uses the same step size for its first step (:meth:`step`): the certificate
         relies on that.
         """
-        steps = step_vectors(self._next_steps.sizes(error_sum), expected_gradient)
+        steps = scaled_gradients(self._next_steps.sizes(error_sum), expected_gradient)
         points = projected_step(self.domain, base, offset, steps).points
         return ExpertState(points, base, expected_gradient, error_sum, offset)
 
@@ -244,7 +244,7 @@ class OptimisticExperts:
         eta = self.steps.sizes(state.squared_error_sum)
         eta = np.where(np.isinf(eta), self.steps.sizes(error_sum), eta)
         # xhat_{t+1} = Proj_X[xhat_t - eta g_t]
-        base = self.domain.project(state.base - step_vectors(eta, gradients))
+        base = self.domain.project(state.base - scaled_gradients(eta, gradients))
         next_state = self._with_next_points(base, gradients, error_sum)
         return next_state, ExpertStep(
             step_sizes=eta,
@@ -276,7 +276,7 @@ class OptimisticExperts:
         r"""State with :math:`x_{t+1} = \Pi_X[\hat x_{t+1} - \eta M_{t+1}]`."""
         eta = self.steps.sizes(error_sum)
         expected = np.where(np.isinf(eta)[:, None], 0.0, expected_gradient)
-        points = self.domain.project(base - step_vectors(eta, expected))
+        points = self.domain.project(base - scaled_gradients(eta, expected))
         return ExpertState(points, base, expected, error_sum)
 
 

@@ -1,12 +1,13 @@
 r"""Step sizes of a pool of experts: constant, AdaGrad-norm, and AdaGrad-norm with a capped expert.
 
 A step size :math:`c D / \sqrt{\sum_s q_s}`, with a multiplier c, the diameter D of the domain and
-:math:`q_s = \|g_s - M_s\|^2`, suits comparators that are up to D apart. In a domain of diameter
-1000 whose comparators stay within 1 of its centre, such steps move every expert to the boundary.
-Therefore the step size of the first expert of each kind is *capped*: it is at most 1/(2 L m), with
-the largest smoothness L so far and a ``cap_divisor`` m of at least 1. The distance of this expert
-from the centre shows the *width* of the part of the domain that is in use. The step sizes of the
-other experts are computed for this width in place of D.
+:math:`q_s = \|g_s - M_s\|^2` for the gradient g_s and its prediction M_s, suits comparators that
+are up to D apart. In a domain of diameter 1000 whose comparators stay within 1 of its centre, such
+steps move every expert to the boundary. Therefore the step size of the first expert of each kind
+(gradient descent, extra-gradient) is *capped*: it is at most 1/(2 L m), with the largest smoothness
+L so far and a ``cap_divisor`` m of at least 1. The distance of this expert from the centre shows
+the *width* of the part of the domain that is in use. The step sizes of the other experts are
+computed for this width in place of D.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from swordplay.core.state import Field, check, number
 from swordplay.core.types import Vector
 
 SMALLEST_SUM = 1e-300
-"""Smallest sum of squares, other than 0, that is accepted: doubles lose digits below 1e-308."""
+"""Smallest square or sum of squares, except 0, that is accepted.
+
+Doubles lose digits below 1e-308.
+"""
 AVERAGED_ROUNDS = 8
 """Number of rounds over which the capped gradient-descent expert averages."""
 MANY_COORDINATES = 64
 """Number of coordinates above which steps are shortened, see :func:`step_shrink`."""
 WIDE_DOMAIN_RATIO = 8.0
-"""Ratio of diameter to used width above which the boundary does not limit overlong steps."""
+"""Used widths beyond which a domain is too wide for its boundary to limit overlong steps."""
 
 
 def underflow_message(largest: float) -> str:
@@ -155,7 +159,10 @@ def step_shrink(dim: int) -> float:
 MAX_STEP_COST = 1e280
 """Largest max(1, D)^2 / eta in a loaded state; the sums of the certificate then stay finite."""
 MAX_INVERSE_STEP = 1e151
-"""Largest D / eta in a loaded state: a round adds at most this to the certificate's dual sum."""
+"""Largest D / eta in a loaded state: a round adds at most this to the certificate's dual sum.
+
+The certificate (``learners/certificate.py``) squares the dual sum, which must not overflow.
+"""
 
 
 def check_error_sums(name: str, error_sums: Vector) -> None:
@@ -207,7 +214,7 @@ class DomainScale(NamedTuple):
             min_width = 2.0 * self.step_shrink**2 * root_of_sum / max_inverse
             check("domain_scale.width", self.width, Field(low=min_width, high=math.inf))
 
-    def averaged_rounds(self, rounds: int) -> float:
+    def descent_cap_divisor(self, rounds: int) -> float:
         """Return the cap divisor m of the gradient-descent expert: min{rounds + 1, 8}."""
         return min(rounds + 1.0, float(AVERAGED_ROUNDS))
 

@@ -62,9 +62,10 @@ class ArrowsState(NamedTuple):
     totals: Annotated[Vector, array("dim")]
     """Sum of the targets in the bin, shape ``(d,)``."""
     waiting_sums: Annotated[Matrix, array("dim", LEVELS)]
-    """Shape ``(d, LEVELS)``: sums of the blocks of 2^k targets that wait for a partner, column k.
+    """Shape ``(d, LEVELS)``: sums of the targets in the blocks that wait.
 
-    A partner is a block of the same length; 0 if no block waits.
+    Column k: the sum of the block of 2^k targets that waits for a second block of its length, 0 if
+    none waits.
     """
     coefficient_sums: Annotated[Matrix, array("dim", LEVELS, low=0.0)]
     """Shape ``(d, LEVELS)``: sums of the shrunken Haar coefficients of complete blocks.
@@ -93,7 +94,7 @@ class Arrows(UncertifiedLearner):
     horizon
         T, the number of rounds that will be played.
     threshold
-        :math:`\beta`: not the threshold of the coefficients, but the factor in it. The order above
+        Factor :math:`\beta` in the threshold :math:`\sigma \sqrt{\beta \ln T}`. The order above
         is proved for :math:`\beta \ge 24`; with the default of 2 the bin restarts more readily, and
         the order is not proved.
 
@@ -175,9 +176,12 @@ class Arrows(UncertifiedLearner):
 
         ``coefficient_sums`` has the coefficients of complete blocks, which do not change when the
         mean is subtracted. At each level at most one further block is incomplete, that is, padded
-        with zeros. If a block waits at this level, it is the left half, and the targets of finer
-        levels begin the right half. Otherwise these targets begin the left half, and the right half
-        is 0.
+        with zeros:
+
+        - if a block waits at this level, it is the left half, and the right half has the targets of
+          finer levels, then zeros;
+        - otherwise the left half has the targets of finer levels, then zeros, and the right half is
+          0.
         """
         depth = (count - 1).bit_length()  # the padded bin has 2^depth entries
         weighted_sum = 0.0
@@ -210,10 +214,7 @@ class Arrows(UncertifiedLearner):
     def _check_state(self, new_state: ArrowsState) -> None:
         super()._check_state(new_state)
         if (new_state.counts > new_state.rounds).any():
-            raise ValueError(
-                "state['counts'] must not exceed the rounds. The state is damaged: load an "
-                "earlier one."
-            )
+            raise damaged("state['counts'] must not exceed the rounds")
 
 
 class AligatorState(NamedTuple):
@@ -307,8 +308,8 @@ class Aligator(UncertifiedLearner):
         losses = self.rate * (self._means(state) - targets) ** 2
         least = losses.min(axis=0)
         # sum_j p_j e^(least - loss_j): dividing by it keeps the sum of the weights unchanged.
-        remaining_share = (self._weights(state.log_weights) * np.exp(least - losses)).sum(axis=0)
-        log_weights = state.log_weights + least - losses - np.log(remaining_share)
+        normalizer = (self._weights(state.log_weights) * np.exp(least - losses)).sum(axis=0)
+        log_weights = state.log_weights + least - losses - np.log(normalizer)
         return self._with_new_intervals(
             AligatorState(state.rounds + 1, state.totals + targets, log_weights)
         )

@@ -87,10 +87,14 @@ class StatefulLearner(ABC, Generic[StateT]):
     A subclass gives the first state, the next state and the decision of a state. The first state is
     made when it is first needed: if only the engine plays, the learner never makes its arrays.
 
-    The state is kept in one of two places: in ``_own_state``, and in the ``holder`` while an engine
-    plays. ``_own_state`` is current if its number of rounds equals ``rounds``; otherwise the holder
-    has the newer state, and ``_state`` reads it from there. If both are None, the state is the
-    first one. ``_decision`` belongs to ``_own_state``. Replacing the state detaches the holder.
+    The state is kept in ``_own_state`` and, while an engine plays, in the ``holder``, which then
+    counts the rounds:
+
+    - ``_own_state`` and ``holder`` are None: the state is the first one;
+    - ``_own_state`` has the holder's number of rounds, or there is no holder: it is current;
+    - otherwise the holder has the newer state, and ``_state`` reads it from there.
+
+    ``_decision`` belongs to ``_own_state``. Replacing the state detaches the holder.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -101,6 +105,7 @@ class StatefulLearner(ABC, Generic[StateT]):
         self._own_state: StateT | None = None
         self._decision: Vector | None = None
         self._loss_extremes = LossExtremes()
+        """Largest gradient norm, largest smoothness and lowest loss of the losses so far."""
 
     _growing_axes: ClassVar[tuple[str, ...]] = ()
     """Axes of the state whose lengths change with the rounds (see ``core.state.load``)."""
@@ -247,10 +252,10 @@ class StatefulLearner(ABC, Generic[StateT]):
         """Settings of the learner and its parts by dotted path."""
         return flatten_settings(self.settings())
 
-    def attach_engine(self, engine: StateHolder) -> None:
+    def attach_engine(self, holder: StateHolder) -> None:
         """Let an engine hold the state until the learner observes or loads something itself."""
         self._release_holder()
-        self._own_state, self._decision, self.holder = None, None, engine
+        self._own_state, self._decision, self.holder = None, None, holder
 
     def __copy__(self) -> Self:
         """Return a learner with its own state: an engine plays for one learner only."""
@@ -388,8 +393,8 @@ class CertifiedLearner(StatefulLearner[CertifiedT]):
     def _ancestors(self, experts_then: int, experts_now: int) -> Any:
         """For each present expert, return the index of its ancestor among the earlier experts.
 
-        An expert is its own ancestor, unless it was copied since then: pools grow by copies of the
-        last expert of each kind.
+        All kinds have equally many experts. Pools grow by copies of the last expert of each kind;
+        the ancestor of a copy is that expert, and every other expert is its own ancestor.
         """
         if experts_then == experts_now:
             return np.arange(experts_now)
@@ -416,7 +421,10 @@ class UncertifiedLearner(StatefulLearner[Any]):
 
     @property
     def _learned_rounds(self) -> int:
-        """Number of rounds whose losses were learned."""
+        """Number of rounds whose losses were learned.
+
+        Fewer than ``rounds`` while losses are outstanding, which only ``MildOGD`` allows.
+        """
         return self.rounds
 
     def _extremes_with(self, loss: ObservedLoss, decision: Vector) -> LossExtremes:
@@ -468,11 +476,11 @@ class UncertifiedLearner(StatefulLearner[Any]):
 
 
 def refuse_underflow(experts: Sequence[ExpertState], loss: ObservedLoss) -> None:
-    """Refuse gradients whose squares underflow, unless an earlier gradient's square did not.
+    """Refuse gradients whose squares underflow before any gradient with a normal square was seen.
 
     Step sizes and certificates are computed from these squares. All experts start at the centre, so
-    that the first gradient other than 0 is the same for all. Once its square is a normal number,
-    later squares that underflow are below the rounding error of the sums.
+    that the first gradient other than 0 is the same for all. Once its square is a normal
+    floating-point number, later squares that underflow are below the rounding error of the sums.
 
     Parameters
     ----------
@@ -484,7 +492,7 @@ def refuse_underflow(experts: Sequence[ExpertState], loss: ObservedLoss) -> None
     Raises
     ------
     ValueError
-        If no gradient so far has a square that is a normal number, and not all gradients are 0.
+        If a gradient of the round is not 0, but every square so far underflows.
     """
     if loss.max_squared_norm >= SMALLEST_SUM or loss.largest_entry == 0.0:
         return

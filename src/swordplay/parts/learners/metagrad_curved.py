@@ -53,9 +53,10 @@ class MetaGrad(UncertifiedLearner):
     After each round :math:`w_i` makes a Newton step on :math:`\ell_i`, and :math:`\pi_i` is
     multiplied by :math:`e^{-\ell_i(w_i)}` (by :math:`e^{-\ell_i(w_i)/d}` if ``diagonal``). The
     points :math:`w_i` lie in a ball that contains the domain, and :math:`g_t` is the surrogate
-    gradient of :class:`OneProjection`. D is the diameter of the ball. The regret to a fixed
-    decision u is of order :math:`\sqrt{V d \ln T}`, :math:`V = \sum_t \langle g_t, y_t - u
-    \rangle^2`: ``bounds.metagrad``. There is no bound for comparators that move.
+    gradient of :class:`OneProjection`. D is the diameter of the ball. The prior of :math:`\pi` is
+    in proportion to :math:`1/((i + 1) (i + 2))`, i = 0, 1, ... The regret to a fixed decision u is
+    of order :math:`\sqrt{V d \ln T}`, :math:`V = \sum_t \langle g_t, y_t - u \rangle^2`:
+    ``bounds.metagrad``. There is no bound for comparators that move.
 
     Parameters
     ----------
@@ -82,7 +83,7 @@ class MetaGrad(UncertifiedLearner):
         self, domain: Domain, *, horizon: int, gradient_bound: float, diagonal: bool = False
     ) -> None:
         self._ball = enclosing_ball(arguments.domain(domain))
-        if not isinstance(diagonal, bool | np.bool_ | int):
+        if not isinstance(diagonal, bool | np.bool_):
             raise TypeError(
                 f"diagonal must be True or False, got {arguments.short_repr(diagonal)} "
                 f"({type(diagonal).__name__})."
@@ -113,7 +114,7 @@ class MetaGrad(UncertifiedLearner):
 
     def _start(self) -> MetaGradState:
         d, N = self.domain.dim, len(self.rates)
-        log_prior = np.log(telescoping(N))
+        log_prior = np.log(telescoping(N))  # in proportion to 1 / (k (k+1)), k = 1..N
         curvature = np.zeros(d) if self.diagonal else np.zeros((d, d))
         return MetaGradState(
             0, np.tile(self.domain.center, (N, 1)), curvature, log_prior - log_prior.max()
@@ -124,22 +125,25 @@ class MetaGrad(UncertifiedLearner):
         decision = self.domain.project(mean)
         g = surrogate_gradient(loss.gradient(decision), mean - decision, self.domain)
         eta = self.rates[:, None]
-        offsets = state.points - mean  # w_i - y_t
+        from_mean = state.points - mean  # w_i - y_t
         if self.diagonal:
             curvature = state.curvature + g * g
-            squares = (offsets * g) ** 2
-            gradients = eta * g * (1 + 2 * eta * g * offsets)
+            squares = (from_mean * g) ** 2
+            gradients = eta * g * (1 + 2 * eta * g * from_mean)
         else:
             curvature = state.curvature + np.outer(g, g)
-            products = offsets @ g  # <w_i - y_t, g_t>
+            products = from_mean @ g  # <w_i - y_t, g_t>
             squares = products[:, None] ** 2
             gradients = eta * g * (1 + 2 * eta * products[:, None])  # of l_i at w_i
         # l_i(w_i) = eta_i <w_i - y_t, g_t> + eta_i^2 <w_i - y_t, g_t>^2
-        surrogates = self.rates * (offsets @ g) + self.rates**2 * squares.sum(axis=1)
+        surrogate_losses = self.rates * (from_mean @ g) + self.rates**2 * squares.sum(axis=1)
         # The bound needs e^-surrogate <= 1 + a linear function of w. For z_j = eta g_j (y_j - w_j)
-        # e^(z_j - z_j^2) <= 1 + z_j holds in each coordinate j. By convexity it holds for means
-        # over coordinates, but not for sums: a diagonal surrogate is divided by d.
-        log_weights = state.log_weights - surrogates / (self.domain.dim if self.diagonal else 1)
+        # e^(z_j - z_j^2) <= 1 + z_j holds in each coordinate j. As exp is convex, the inequality
+        # carries over to means over coordinates, but not to sums: a diagonal surrogate is divided
+        # by d.
+        log_weights = state.log_weights - surrogate_losses / (
+            self.domain.dim if self.diagonal else 1
+        )
         points = self._newton_step(state.points, gradients, curvature)
         return MetaGradState(state.rounds + 1, points, curvature, log_weights - log_weights.max())
 
@@ -152,10 +156,10 @@ class MetaGrad(UncertifiedLearner):
         # P is diagonal in the basis of the eigenvectors of the curvature; row i has its diagonal.
         eigenvalues, basis = (curvature, None) if self.diagonal else np.linalg.eigh(curvature)
         P = 1 / self._ball.diameter**2 + 2 * self.rates[:, None] ** 2 * np.maximum(eigenvalues, 0.0)
-        offsets = points - self._ball.center
+        from_center = points - self._ball.center
         if basis is not None:
-            offsets, gradients = offsets @ basis, gradients @ basis
-        nearest = _project_in_norms(offsets - gradients / P, P, self._ball.radius)
+            from_center, gradients = from_center @ basis, gradients @ basis
+        nearest = _project_in_norms(from_center - gradients / P, P, self._ball.radius)
         if basis is not None:
             nearest = nearest @ basis.T
         return np.asarray(self._ball.project(self._ball.center + nearest))
@@ -163,13 +167,14 @@ class MetaGrad(UncertifiedLearner):
     def _weigh(self, state: MetaGradState) -> Vector:
         """Return weights in proportion to pi_{t,i} eta_i, shape ``(N,)``."""
         scores = state.log_weights + np.log(self.rates)
-        return normalized_weights(scores, scores)
+        return normalized_weights(scores)
 
     def _decide(self, state: MetaGradState) -> Vector:
         return np.array(self.domain.project(self._weigh(state) @ state.points))
 
     def _points_to_check(self, state: MetaGradState) -> Array:
-        # The points need only lie in the ball, which _check_state checks.
+        # Projected, so that the base class's check of the domain passes: the points need only lie
+        # in the ball, which _check_state checks.
         return self.domain.project(state.points)
 
     def _check_state(self, new_state: MetaGradState) -> None:
@@ -186,22 +191,22 @@ class MetaGrad(UncertifiedLearner):
             )
 
 
-def _project_in_norms(offsets: Matrix, precision: Matrix, radius: float) -> Matrix:
+def _project_in_norms(from_center: Matrix, precision: Matrix, radius: float) -> Matrix:
     """Return the minimiser of (z - w)' P (z - w) over norm(z) <= radius, for each row w.
 
     Each P is diagonal, a row of ``precision``, so that z = P w / (P + m) with a multiplier m >= 0.
     """
-    is_outside = np.linalg.norm(offsets, axis=1) > radius
+    is_outside = np.linalg.norm(from_center, axis=1) > radius
     if not is_outside.any():
-        return offsets
-    w, P = offsets[is_outside], precision[is_outside]
+        return from_center
+    w, P = from_center[is_outside], precision[is_outside]
     # m is bisected between low and high
     low, high = np.zeros(len(w)), P.max(axis=1) * np.linalg.norm(w, axis=1) / radius
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         is_too_long = np.linalg.norm(P * w / (P + middle[:, None]), axis=1) > radius
         low, high = np.where(is_too_long, middle, low), np.where(is_too_long, high, middle)
-    nearest = offsets.copy()
+    nearest = from_center.copy()
     nearest[is_outside] = P * w / (P + high[:, None])
     return nearest
 
@@ -217,7 +222,7 @@ MIN_LOG2_MEMORY = 3
 MAX_LOG2_MEMORY = 13
 """Binary logarithm of the longest memory of an expert, in rounds."""
 RIDGE = 0.125
-"""Ridge of the Newton steps: no step is longer than 8 diameters before its projection."""
+"""Ridge of the Newton steps: a step, before its projection, has at most 1/RIDGE = 8 diameters."""
 
 
 @final
@@ -229,8 +234,9 @@ class Curved(MetaExpertLearner):
     = 3 to 13, leaving out those whose memory of :math:`2^k` rounds is shorter than 2 d (k = 13 is
     always used).
 
-    No decision changes when all losses are multiplied by one number. :meth:`certificate` is its
-    guarantee.
+    No decision changes when all losses are multiplied by one number.
+
+    The learner has no theorem that is known before the run; its guarantee is :meth:`certificate`.
 
     Parameters
     ----------
@@ -264,12 +270,14 @@ class Curved(MetaExpertLearner):
             meta=meta_or_default(
                 meta,
                 default=OptimisticHedge(
-                    # offset=0: the first rate is infinite, as no bound on the losses is known
+                    # offset=0: the first rate is infinite, as no bound on the losses is known.
+                    # floor: as in Sword.
                     rates.SelfConfident(offset=0.0, floor=RATE_FLOOR),
                     GameConstants(domain.diameter),
                 ),
             ),
-            optimism=LearnedOptimism(math.inf),
+            # infinite: follow the prediction with the smaller error, in any unit of the losses
+            optimism=LearnedOptimism(rate=math.inf),
         )
 
 

@@ -11,7 +11,7 @@ from swordplay.core import arguments
 from swordplay.core.state import DAMAGED, OBSERVED_ROUNDS_RANGE, array, damaged
 from swordplay.core.types import Array, Domain, Matrix, Vector
 from swordplay.parts.experts import AdaGradNorm
-from swordplay.parts.experts.expert import squared_norms, step_vectors
+from swordplay.parts.experts.expert import scaled_gradients, squared_norms
 from swordplay.parts.experts.step_sizes import check_error_sums
 from swordplay.parts.learners.assumptions import DeclaredConstants, ObservedLoss
 from swordplay.parts.learners.learner import UncertifiedLearner, read_only
@@ -215,7 +215,7 @@ class _CoverLearner(UncertifiedLearner):
         gradients = loss.gradient(points)
         squared_sums = state.squared_gradient_sum.copy()
         squared_sums[awake_rows] += squared_norms(gradients)
-        steps = step_vectors(self._step_sizes_for(squared_sums[awake_rows]), gradients)
+        steps = scaled_gradients(self._step_sizes_for(squared_sums[awake_rows]), gradients)
         next_points, memory = state.points.copy(), state.memory.copy()
         next_points[awake_rows] = self.domain.project(points - steps)
         memory[awake_rows] = self._meta.learn(

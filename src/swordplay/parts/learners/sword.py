@@ -130,7 +130,7 @@ class Sword(MetaExpertLearner):
                 CappedAdaGrad(D, scale_before, scale_before.step_shrink),
                 CappedAdaGrad(D, scale_after, scale_after.step_shrink),
             ),
-            OGDExperts(X, CappedAdaGrad(D, scale_after, scale_after.averaged_rounds(rounds))),
+            OGDExperts(X, CappedAdaGrad(D, scale_after, scale_after.descent_cap_divisor(rounds))),
         )
 
     def _measured_scale(

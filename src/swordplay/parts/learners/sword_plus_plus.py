@@ -79,8 +79,8 @@ class SwordPlusPlus(MetaExpertLearner):
         )
         steps = Constant(default_pool if pool is None else arguments.positive_vector("pool", pool))
         constants = GameConstants(D, G)
-        # If (D G)^2 overflows, this raises an OverflowError, which @explain_overflow turns into a
-        # message about the arguments; otherwise the first round would raise it.
+        # Called only for its OverflowError if (D G)^2 overflows. Raised here, @explain_overflow can
+        # name the arguments; without this call it would appear in the first round.
         rates.max_squared_loss_error(constants)
         rate = arguments.rate(
             "learning_rate",
@@ -91,6 +91,7 @@ class SwordPlusPlus(MetaExpertLearner):
             domain,
             experts=[OEGDExperts(domain, steps)],
             prior=uniform(steps.count()),
+            # learning_rate is passed to refuse a meta together with a learning rate
             meta=meta_or_default(
                 meta, learning_rate=learning_rate, default=OptimisticHedge(rate, constants)
             ),

@@ -1,4 +1,4 @@
-"""Interface of metas, priors, scaled regrets, and ``Composition``, the parts of a learner."""
+"""Interface of metas; their priors and scaled regrets; ``Composition``, a learner's parts."""
 
 from __future__ import annotations
 
@@ -88,22 +88,24 @@ class NoLearningRate:
     """Placeholder for the rate of a meta that has none; the engine does not compile such a meta."""
 
     decay = 1.0
+    """Factor of the cumulative losses per round; 1: none."""
 
     def start(self, constants: GameConstants, prior_cost: float) -> RateState:
-        """State with a rate of 0, which is not used."""
+        """State with a rate of 0, which is not used; ``prior_cost`` is ln(1 / smallest prior)."""
         return RateState(0.0, 0.0, 0.0)
 
     def step(
         self, state: RateState, error: OptimismError, constants: GameConstants, prior_cost: float
     ) -> tuple[RateState, bool]:
-        """Return the state unchanged."""
+        """Return the state unchanged, and False: the meta does not restart."""
         return state, False
 
 
 class ScaledRegrets(NamedTuple):
     """Regrets of one round, divided by a unit, for metas that need regrets in [-1, 1].
 
-    p_i are the weights, l_i the losses and m_i the predicted losses of the experts.
+    Only the differences r_i - rhat_i are in [-1, 1], and without optimism the regrets r_i. p_i are
+    the weights, l_i the losses and m_i the predicted losses of the experts.
     """
 
     regrets: Vector
@@ -111,7 +113,7 @@ class ScaledRegrets(NamedTuple):
     expected_regrets: Vector
     """rhat_i = (<p, m> - m_i) / unit, shape ``(N,)``; 0 without optimism."""
     unit: float
-    """Largest abs(<p, l - m> - (l_i - m_i)) so far, and at least the unit of earlier rounds."""
+    """Largest of the initial unit and of abs(<p, l - m> - (l_i - m_i)) in all rounds so far."""
     unit_ratio: float
     """Old unit divided by new unit; sums in the old unit must be multiplied by it."""
 
@@ -127,7 +129,8 @@ def scaled_regrets(weights: Vector, losses: Vector, optimism: Vector, unit: floa
     weights, losses, optimism
         p, l and m of the round, shapes ``(N,)``.
     unit
-        The unit so far; 0 before the first round in which two losses differ.
+        The unit so far. If it starts at 0, it is 0 before the first round in which two losses
+        differ after their optimism is subtracted.
     """
     regrets = weights @ losses - losses
     expected_regrets = weights @ optimism - optimism
@@ -149,9 +152,13 @@ def checked_prior(prior: Vector) -> Vector:
     return prior
 
 
-def normalized_weights(scores: Vector, log_prior: Vector) -> Vector:
-    """Return weights proportional to e^scores, or the prior if all scores are minus infinity."""
-    scores = scores if np.isfinite(scores.max()) else log_prior
+def normalized_weights(scores: Vector, log_prior: Vector | None = None) -> Vector:
+    """Return weights proportional to e^scores; weights below SMALLEST_WEIGHT are raised to it.
+
+    ``log_prior`` takes the place of the scores if all scores are minus infinity.
+    """
+    if log_prior is not None and not np.isfinite(scores.max()):
+        scores = log_prior
     weights = np.exp(scores - scores.max())
     return np.asarray(np.maximum(weights / weights.sum(), SMALLEST_WEIGHT))
 
@@ -267,7 +274,7 @@ class Composition(NamedTuple):
     constants: GameConstants
     """Constants that the rate may depend on."""
     optimism: Optimism
-    """Rule for the expected gradient M_t of the meta."""
+    """Rule for the expected gradient M_t of the meta; a rule, not the expected losses m_t."""
     shared_gradient: bool = False
     """Whether all experts use the gradient at the decision instead of those at their own points."""
     has_meta: bool = True

@@ -20,14 +20,16 @@ from swordplay.core.types import Gradient, Matrix, Vector
 from swordplay.parts.rates import TIE_TOLERANCE
 
 TIED_TRUST = 0.5
-"""Trust β in the replayed gradient while both predictions have had the same error."""
+"""Trust β in the replayed gradient while it and the prediction 0 have had equal errors."""
 
 
 class OptimismState(NamedTuple):
     """State of an optimism rule between two rounds."""
 
     replayed_gradient: Annotated[Vector, array("dim", low=-LARGEST_GRADIENT, high=LARGEST_GRADIENT)]
-    """Mv_t, shape ``(d,)``: the last loss's gradient at the new points' mean by old weights.
+    """Mv_t, shape ``(d,)``: see :func:`replay_gradient`.
+
+    The gradient of the last loss at the mean of the new points, weighted with the old weights.
 
     For :class:`LastGradientOptimism` it is the gradient of the last loss at the last decision.
     """
@@ -116,7 +118,11 @@ class NullOptimism:
 
 @final
 class VariationOptimism:
-    """Predict the last loss's gradient at the new points' mean by old weights, as in Sword_var."""
+    """Predict the replayed gradient, as in Sword_var.
+
+    It is the gradient of the last loss at the mean of the new points, weighted with the old
+    weights: :func:`replay_gradient`.
+    """
 
     def start(self, dim: int) -> OptimismState:
         """State before the first round, with M_1 = 0."""
@@ -168,9 +174,9 @@ class LearnedOptimism:
     Parameters
     ----------
     rate
-        :math:`\kappa`. The paper's value 2 is valid only for G <= 1/4, and :math:`1/(8 G^2)` for
-        all G. With infinity the rule takes the prediction with the smaller error so far; it then
-        does not depend on the unit of the losses.
+        :math:`\kappa`. The paper's own bound on :math:`\sum_t \|g_t - M_t\|^2` holds at its rate
+        of 2 only for G <= 1/4, and at :math:`1/(8 G^2)` for all G. With infinity the rule takes the
+        prediction with the smaller error so far; it then does not depend on the unit of the losses.
 
     References
     ----------

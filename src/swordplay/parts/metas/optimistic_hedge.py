@@ -9,8 +9,7 @@ import numpy as np
 
 from swordplay.core.state import array
 from swordplay.core.types import GameConstants, Vector
-from swordplay.parts.metas.meta import SMALLEST_WEIGHT as SMALLEST_WEIGHT
-from swordplay.parts.metas.meta import checked_prior, split_among_copies
+from swordplay.parts.metas.meta import SMALLEST_WEIGHT, checked_prior, split_among_copies
 from swordplay.parts.rates import OptimismError, Rate, RateState
 
 
@@ -37,8 +36,8 @@ class OptimisticHedge:
         \ell_{s,i} + m_{t+1,i}\big)\Big)
 
     The current rate multiplies the whole cumulative loss (follow the regularised leader, not mirror
-    descent). The formula is for a rate whose ``decay`` is 1; with a smaller one, the sum is
-    multiplied by it in every round. For rates that never increase and every expert i
+    descent). The formula is for a rate whose ``decay`` is 1. With decay < 1 the sum is multiplied
+    by the decay before each loss is added. For rates that never increase and every expert i
 
     .. math:: \sum_t \langle p_t, \ell_t \rangle - \ell_{t,i} \le \frac{\lambda}{\varepsilon_T}
         + \sum_t \varepsilon_t\, \mathrm{hr}(\ell_t - m_t)^2 - \sum_{t \ge 2} \frac{\|p_t -
@@ -80,10 +79,15 @@ class OptimisticHedge:
 
     def learn(self, state: HedgeState, losses: Vector, squared_gradient_error: float) -> HedgeState:
         """Return the state with the losses l_t of a round added; the weights do not change yet."""
-        error = OptimismError(half_range(losses - state.optimism) ** 2, squared_gradient_error)
+        error = OptimismError(
+            squared_loss_error=half_range(losses - state.optimism) ** 2,
+            squared_gradient_error=squared_gradient_error,
+        )
         rate, restarts = self.rate.step(
             state.rate, error, self.constants, prior_cost(state.log_prior)
         )
+        # rates.Doubling restarts when the sum of squared gradient errors passes its guess. The sums
+        # of losses then begin at 0, without the loss of this round.
         cumulative = (
             np.zeros_like(losses) if restarts else self.rate.decay * state.cumulative + losses
         )
@@ -120,7 +124,8 @@ def prior_cost(log_prior: Vector) -> float:
 def exponential_weights(log_prior: Vector, losses: Vector, rate: float) -> Vector:
     """Return ``prior * exp(-rate * losses)``, normalized to a sum of 1.
 
-    An infinite rate gives all weight to the experts with the least loss.
+    An infinite rate gives all weight to the experts with the least loss. Weights below
+    ``SMALLEST_WEIGHT`` are then raised to it, so that none is 0.
     """
     gaps = losses - losses.min()
     with np.errstate(invalid="ignore", over="ignore"):

@@ -21,7 +21,10 @@ from swordplay.parts.metas.meta import (
 )
 
 MAX_REGRET = 1e100
-"""Largest magnitude of a saved sum of regrets or logarithm: its square does not overflow."""
+"""Loaded states with larger sums of regrets, or larger ``log_products``, are refused.
+
+The squares of these numbers must not overflow.
+"""
 DEFAULT_SHARE = 0.01
 """Default share of FixedShare, for a best expert that changes once in 100 rounds."""
 
@@ -64,7 +67,7 @@ class FixedShareState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the losses: ``range`` if it was given, else the largest difference so far."""
+    """Unit of the losses: ``range`` (0 if not given), grown to the largest difference so far."""
 
 
 @final
@@ -131,7 +134,7 @@ class FixedShare:
     ) -> FixedShareState:
         """Return the state with the losses of the round added and a share redistributed."""
         unit = scaled_regrets(state.weights, losses, state.optimism, state.unit).unit
-        if unit == 0:  # no two losses have differed so far
+        if unit == 0:  # no two losses have differed so far, after their optimism is subtracted
             return state
         prior = np.exp(state.log_prior)
         scores = np.log(state.posterior) - self._rate(len(losses)) * (losses - losses.min()) / unit
@@ -163,11 +166,13 @@ class FixedShare:
 
     def _rate(self, experts: int) -> float:
         return (
-            default_rate(self.share, experts) if self.learning_rate is None else self.learning_rate
+            fixed_share_default_rate(self.share, experts)
+            if self.learning_rate is None
+            else self.learning_rate
         )
 
 
-def default_rate(share: float, experts: int) -> float:
+def fixed_share_default_rate(share: float, experts: int) -> float:
     r"""Return the default rate of FixedShare, :math:`\sqrt{8 \alpha (1 + \ln(N/\alpha))}`.
 
     If the best expert changes every :math:`1/\alpha` rounds, the regret bound is at most
@@ -191,7 +196,7 @@ class AdaNormalHedgeState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: ``range`` if it was given, else the largest difference so far."""
+    """Unit of the regrets: ``range`` (0 if not given), grown to the largest difference so far."""
 
 
 @final
@@ -210,7 +215,7 @@ class AdaNormalHedge:
     ----------
     range
         Bound on the differences of the losses of a round, such as D G. Unless given it is measured:
-        the largest regret so far. The bound is proved for a range that is given.
+        the largest difference so far. The bound is proved for a range that is given.
 
     References
     ----------
@@ -289,14 +294,14 @@ class AdaptMLProdState(NamedTuple):
     """ln w_i of the next round."""
     squares: Annotated[Vector, array("experts", low=0.0, high=4.0 * OBSERVED_ROUNDS_RANGE.high)]
     """V: sum of (r_i - rhat_i)^2 so far, in the unit."""
-    rates: Annotated[Vector, array("experts", low=1e-20, high=0.5)]
+    rates: Annotated[Vector, array("experts", low=1e-20, high=MAX_RATE)]
     """eta_i of the next round."""
     optimism: Annotated[Vector, array("experts")]
     """m_t: the losses that were expected when the weights of this round were computed."""
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: ``range`` if it was given, else the largest difference so far."""
+    """Unit of the regrets: ``range`` (0 if not given), grown to the largest difference so far."""
 
 
 @final
@@ -316,9 +321,9 @@ class AdaptMLProd:
     Parameters
     ----------
     range
-        Bound on the differences of the losses of a round (minus their optimism), such as D G, and
-        twice that with optimism. Unless given it is measured: the largest difference so far. The
-        bound is proved for a range that is given.
+        Bound on the differences of the losses of a round (minus their optimism), such as D G
+        without optimism and 2 D G with it. Unless given it is measured: the largest difference so
+        far. The bound is proved for a range that is given.
 
     References
     ----------
@@ -340,7 +345,7 @@ class AdaptMLProd:
         """State before the first round, with weights equal to the prior."""
         prior = checked_prior(prior)
         zeros = np.zeros_like(prior)
-        rates = _rates(zeros, len(prior))
+        rates = _adapt_ml_prod_rates(zeros, len(prior))
         return AdaptMLProdState(
             np.log(prior), np.log(prior), zeros, rates, zeros, prior, self.range or 0.0
         )
@@ -353,7 +358,7 @@ class AdaptMLProd:
         squares = (
             scaled.unit_ratio**2 * state.squares + (scaled.regrets - scaled.expected_regrets) ** 2
         )
-        rates = np.minimum(state.rates, _rates(squares, len(losses)))
+        rates = np.minimum(state.rates, _adapt_ml_prod_rates(squares, len(losses)))
         # ln of (1 + eta (r - rhat)) e^(eta rhat)
         log_factors = (
             np.log1p(state.rates * (scaled.regrets - scaled.expected_regrets))
@@ -395,7 +400,7 @@ class AdaptMLProd:
         )
 
 
-def _rates(squares: Vector, experts: int) -> Vector:
+def _adapt_ml_prod_rates(squares: Vector, experts: int) -> Vector:
     """Return min{1/2, sqrt(ln N/(1 + V))} of each expert; ln 2 replaces ln N for N = 1."""
     return np.asarray(np.minimum(MAX_RATE, np.sqrt(math.log(max(experts, 2)) / (1 + squares))))
 
@@ -414,7 +419,7 @@ class SquintState(NamedTuple):
     weights: Annotated[Vector, array("experts", low=0.0, high=1.0)]
     """p_t, positive with a sum of 1."""
     unit: Annotated[float, number(0.0)]
-    """Unit of the regrets: ``range`` if it was given, else the largest difference so far."""
+    """Unit of the regrets: ``range`` (0 if not given), grown to the largest difference so far."""
 
 
 @final
@@ -432,9 +437,9 @@ class Squint:
     Parameters
     ----------
     range
-        Bound on the differences of the losses of a round (minus their optimism), such as D G, and
-        twice that with optimism. Unless given it is measured: the largest difference so far. The
-        bound is proved for a range that is given.
+        Bound on the differences of the losses of a round (minus their optimism), such as D G
+        without optimism and 2 D G with it. Unless given it is measured: the largest difference so
+        far. The bound is proved for a range that is given.
 
     References
     ----------
@@ -472,7 +477,7 @@ class Squint:
 
     def weigh(self, state: SquintState, optimism: Vector) -> SquintState:
         """Return the state with the weights p_{t+1}, given m_{t+1} of shape ``(N,)``."""
-        unit = state.unit or 1.0  # all regrets are 0 where the unit is 0
+        unit = state.unit or 1.0  # where the unit is 0, so are all regrets minus expected ones
 
         def weights_for(expected: Vector) -> Vector:
             scores = [

@@ -17,8 +17,10 @@ radius
     Radius of the domain, a ball around the origin.
 noise
     Standard deviation of the targets, or share of flipped labels.
-loss, threshold
-    As in :class:`~swordplay.LinearStream`.
+loss
+    ``"squared"``, ``"huber"`` or ``"logistic"``.
+threshold
+    Residual at which the Huber loss turns linear; other losses do not use it.
 seed
     Seed of the random numbers; equal seeds give equal streams.
 """
@@ -34,9 +36,10 @@ from swordplay.core.types import Matrix, Vector
 from swordplay.parts.domains import Ball
 from swordplay.parts.streams.linear import LossName, PlantedStream
 
-COMPARATOR_RADIUS = 0.8
+COMPARATOR_RADIUS_FRACTION = 0.8
 """Distance of comparators from the origin, as a fraction of the radius.
 
+Of a random walk it is the distance of the first comparator: later ones may reach the boundary.
 Comparators are inside the ball, so that a loss without noise has its minimum there, and far enough
 from the centre for their moves to change the losses.
 """
@@ -75,7 +78,7 @@ def rotation(
     angles = 2 * np.pi * arguments.real("turns", turns) * np.arange(T) / T
     plane_basis = np.linalg.qr(rng.normal(size=(d, 2)))[0]  # orthonormal columns, shape (d, 2)
     comparators = (
-        COMPARATOR_RADIUS
+        COMPARATOR_RADIUS_FRACTION
         * domain.radius
         * np.stack([np.cos(angles), np.sin(angles)], axis=1)
         @ plane_basis.T
@@ -163,7 +166,9 @@ def noise_then_jumps(
     noise
         Noise of the first half; the second has none. At most 1 for the logistic loss.
     """
-    T, d, noisy_rounds, quiet_rounds, rng, domain = _halves(rounds, dim, radius, seed)
+    T, d, noisy_rounds, quiet_rounds, rng, domain = _checked_setup_in_halves(
+        rounds, dim, radius, seed
+    )
     constant_half = np.repeat(_random_points(rng, domain, 1), noisy_rounds, axis=0)
     comparators = np.concatenate(
         [
@@ -201,7 +206,9 @@ def jumps_then_noise(
     noise
         Noise of the second half; the first has none. At most 1 for the logistic loss.
     """
-    T, d, quiet_rounds, noisy_rounds, rng, domain = _halves(rounds, dim, radius, seed)
+    T, d, quiet_rounds, noisy_rounds, rng, domain = _checked_setup_in_halves(
+        rounds, dim, radius, seed
+    )
     jumping_half = _jumping_comparators(
         rng, domain, quiet_rounds, arguments.integer("every", every)
     )
@@ -248,7 +255,7 @@ def adversarial_alternation(
     rng, domain = _generator(seed), Ball(d, radius)
     direction = _directions(rng, 1, d)
     sides = np.where(np.arange(T) // arguments.integer("every", every) % 2 == 0, 1.0, -1.0)
-    comparators = COMPARATOR_RADIUS * domain.radius * sides[:, None] * direction
+    comparators = COMPARATOR_RADIUS_FRACTION * domain.radius * sides[:, None] * direction
     return _with_targets(
         rng, domain, comparators, np.repeat(direction, T, axis=0), noise, loss, threshold
     )
@@ -258,7 +265,7 @@ def _generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(arguments.integer("seed", seed, least=0))
 
 
-def _halves(
+def _checked_setup_in_halves(
     rounds: int, dim: int, radius: float, seed: int
 ) -> tuple[int, int, int, int, np.random.Generator, Ball]:
     """Return T, d, the lengths of the first and second half, the generator and the domain."""
@@ -273,8 +280,8 @@ def _directions(rng: np.random.Generator, count: int, dim: int) -> Matrix:
 
 
 def _random_points(rng: np.random.Generator, domain: Ball, count: int) -> Matrix:
-    """Return random points at ``COMPARATOR_RADIUS`` times the radius, shape ``(count, d)``."""
-    return COMPARATOR_RADIUS * domain.radius * _directions(rng, count, domain.dim)
+    """Return random points at 0.8 radii, ``COMPARATOR_RADIUS_FRACTION``: shape ``(count, d)``."""
+    return COMPARATOR_RADIUS_FRACTION * domain.radius * _directions(rng, count, domain.dim)
 
 
 def _jumping_comparators(rng: np.random.Generator, domain: Ball, rounds: int, every: int) -> Matrix:

@@ -14,10 +14,10 @@ from swordplay.core.types import Array, Domain, Loss, Matrix, Vector
 from swordplay.parts.losses import HuberLoss, LinearLoss, LogisticLoss, PinballLoss, SquaredLoss
 
 LossName = Literal["squared", "logistic", "huber"]
-"""Losses for which :class:`PlantedStream` has comparators."""
+"""Losses that a :class:`PlantedStream` may have."""
 
 DENSE_ENTRIES = 1 << 22
-"""Number of entries of the blocks in which a sparse table is converted to dense arrays."""
+"""Number of entries of the blocks in which a table is processed as dense arrays of float64."""
 
 _FAMILIES: dict[str, type[LinearLoss]] = {
     "squared": SquaredLoss,
@@ -102,10 +102,10 @@ class LinearStream:
                 "float first."
             )
         self.targets: Vector = _real_column(targets)
-        rows, self.dim = _rows_and_columns(self.features.shape)
-        if rows != len(self.targets):
+        row_count, self.dim = _rows_and_columns(self.features.shape)
+        if row_count != len(self.targets):
             raise ValueError(
-                f"targets must have one entry per row of features ({rows}), got "
+                f"targets must have one entry per row of features ({row_count}), got "
                 f"{len(self.targets)}."
             )
         if self.dim == 0:
@@ -224,10 +224,11 @@ class LinearStream:
 
     def _evaluate(self, method: Literal["phi", "slope"], predictions: Array) -> Vector:
         """Return the values or slopes of φ at one prediction per round, shape ``(T,)``."""
-        all_rounds = self.family.trusted(np.ones(1), 0.0, **self._settings).with_targets(
+        # One loss with all targets: its features and own target are dummies, only φ is used.
+        batched_loss = self.family.trusted(np.ones(1), 0.0, **self._settings).with_targets(
             self.targets
         )
-        function: Callable[[Array], Array] = getattr(all_rounds, method)
+        function: Callable[[Array], Array] = getattr(batched_loss, method)
         return function(predictions)
 
     def _row(self, t: int) -> Vector:
@@ -316,9 +317,15 @@ class LinearRounds:
     features
         :math:`a_t` as rows, shape ``(T, d)``: dense, or scipy CSR.
     targets
-        :math:`y_t`, shape ``(T,)``, or ``(B, m)`` for B blocks of m rounds.
+        :math:`y_t`, shape ``(T,)``.
     loss
         One of the losses, no matter which: only its φ is used, with the targets of all.
+
+    Notes
+    -----
+    ``theory.hindsight.descent`` also makes B blocks of m rounds, with features ``(B, m, d)`` and
+    targets ``(B, m)``. Of these, ``values`` and ``slopes`` take and return shape ``(B, m)``; the
+    length is B, and ``predictions`` cannot be used.
     """
 
     features: Any
@@ -456,8 +463,8 @@ def _sparse_squared_norms(table: Any) -> Vector:
     for start in range(0, len(norms), ROWS_PER_BLOCK):
         stop = min(start + ROWS_PER_BLOCK, len(norms))
         entries = table.data[row_starts[start] : row_starts[stop]]
-        # np.add.reduceat sums between consecutive starts; it gets no row without entries, for
-        # which it would return a wrong sum.
+        # np.add.reduceat sums between consecutive starts. Rows without entries are left out: it
+        # would return a wrong sum for them.
         nonempty = start + np.flatnonzero(np.diff(row_starts[start : stop + 1]))
         if len(nonempty):
             with np.errstate(over="ignore"):  # learners refuse rows of an infinite norm

@@ -23,7 +23,7 @@ from swordplay.theory.bounds.theorem import (
     theorem,
 )
 
-OPTIMISM_COST = 2 + 4 * math.log(2)
+LEARNED_OPTIMISM_ERROR = 2 + 4 * math.log(2)
 """Multiple of G^2 that learning the optimism adds to the sum of its squared errors.
 
 Proof: ``docs/proofs.md``, "Theorems 2 and 6: the meta".
@@ -196,13 +196,15 @@ def meta_best(
     V, F = variation, learner_loss
     if tuning == "paper":
         warn_of_optimism_claim("meta_best", G)
-        loss_form = paper_optimism_term(D, L, lam) + 4 * D * math.sqrt(L * (2 + lam) * F)
+        loss_form = paper_loss_free_meta_terms(D, L, lam) + 4 * D * math.sqrt(L * (2 + lam) * F)
         variation_form = paper_meta_regret(D, G, L, lam, 2 * V + math.log(2))
         return min(variation_form, loss_form)
     loss_form = (
-        L * D**2 * lam + 2 * D * G * math.sqrt(OPTIMISM_COST * lam) + 2 * D * math.sqrt(L * lam * F)
+        L * D**2 * lam
+        + 2 * D * G * math.sqrt(LEARNED_OPTIMISM_ERROR * lam)
+        + 2 * D * math.sqrt(L * lam * F)
     )
-    variation_form = safe_meta_regret(D, L, lam, V + OPTIMISM_COST * G**2)
+    variation_form = safe_meta_regret(D, L, lam, V + LEARNED_OPTIMISM_ERROR * G**2)
     return min(variation_form, loss_form)
 
 
@@ -226,7 +228,7 @@ def paper_meta_regret(D: float, G: float, L: float, lam: float, square_sum: floa
     return (2 + lam) / eps + eps * D**2 * (square_sum + G**2)
 
 
-def paper_optimism_term(D: float, L: float, lam: float) -> float:
+def paper_loss_free_meta_terms(D: float, L: float, lam: float) -> float:
     """The terms of Sword_best's meta-regret that do not depend on losses, in the paper's form."""
     return 2 * math.sqrt(8) * D**2 * L * (2 + lam) + 2 * D * math.sqrt((2 + lam) * math.log(2))
 

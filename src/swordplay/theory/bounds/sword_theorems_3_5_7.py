@@ -15,9 +15,9 @@ import warnings
 from swordplay.parts import pools
 from swordplay.parts.learners.assumptions import Assumptions
 from swordplay.theory.bounds.meta_lemma_1_theorems_2_6 import (
-    OPTIMISM_COST,
+    LEARNED_OPTIMISM_ERROR,
+    paper_loss_free_meta_terms,
     paper_meta_regret,
-    paper_optimism_term,
     safe_meta_regret,
     warn_of_optimism_claim,
 )
@@ -54,7 +54,8 @@ def sword_var(
 
     .. math:: \tfrac32 \sqrt{2 A V_T} + 4 L A + G D + \frac{2 + \lambda}{\varepsilon} + 2
         \varepsilon D^2 V_T
-        + \varepsilon D^2 G^2.
+        + \varepsilon D^2 G^2, \qquad \varepsilon = \min\Big\{\frac{1}{\sqrt 8 L D^2},
+        \sqrt{\frac{2 + \lambda}{2 D^2 V_T}}\Big\}.
 
     References
     ----------
@@ -63,8 +64,10 @@ def sword_var(
     D, G, L, lam = diameter, gradient_bound, smoothness, math.log(experts)
     A, V = path_term(D, path_length), variation
     if tuning == "paper":
-        return _paper_variation_regret(A, D, G, L, V) + paper_meta_regret(D, G, L, lam, 2 * V)
-    return _safe_variation_regret(A, G, L, V) + safe_meta_regret(D, L, lam, V + 2 * G**2)
+        return _paper_variation_regret(A, D, G, L, V) + paper_meta_regret(
+            D, G, L, lam, square_sum=2 * V
+        )
+    return _safe_variation_regret(A, G, L, V) + safe_meta_regret(D, L, lam, square_sum=V + 2 * G**2)
 
 
 @theorem
@@ -132,11 +135,15 @@ def sword_best(
 
     with :math:`a = 4 L D^2 \lambda`, :math:`c = E_s + L D^2 \lambda + 2 D G \sqrt{(2 + 4 \ln 2)
     \lambda}`, :math:`E_v` and :math:`E_s` as in :func:`sword_var` and :func:`sword_small`;
-    ``experts`` counts both kinds. The paper's form is the smaller of that of :func:`sword_var` with
-    :math:`V_T + \tfrac12 \ln 2` in the meta's part, and that of :func:`sword_small` with c larger
-    by :math:`2 \sqrt 8 L D^2 (2 + \lambda) + 2 D \sqrt{(2 + \lambda) \ln 2}`. It assumes the
-    paper's claim about the learned optimism, which holds for G <= 1/4; for larger G the function
-    warns.
+    ``experts`` counts both kinds. The paper's form is the smaller of
+
+    - the paper's form of :func:`sword_var`, its meta part with :math:`V_T + \tfrac12 \ln 2` for
+      :math:`V_T`;
+    - the paper's form of :func:`sword_small`, with :math:`c + 2 \sqrt 8 L D^2 (2 + \lambda) + 2 D
+      \sqrt{(2 + \lambda) \ln 2}` for c.
+
+    It assumes the paper's claim about the learned optimism, which holds for G <= 1/4; for larger G
+    the function warns.
 
     References
     ----------
@@ -147,20 +154,22 @@ def sword_best(
     if tuning == "paper":
         warn_of_optimism_claim("sword_best", G)
         variation_form = _paper_variation_regret(A, D, G, L, V) + paper_meta_regret(
-            D, G, L, lam, 2 * V + math.log(2)
+            D, G, L, lam, square_sum=2 * V + math.log(2)
         )
-        optimism_term = paper_optimism_term(D, L, lam)
+        loss_free_meta_terms = paper_loss_free_meta_terms(D, L, lam)
         expert_regret = _paper_small_loss_regret("sword_best", A, D, G, L, F, horizon)
         loss_form = _solve_self_bounding(
-            expert_regret + optimism_term, 16 * L * D**2 * (2 + lam), F
+            expert_regret + loss_free_meta_terms, 16 * L * D**2 * (2 + lam), F
         )
         return min(variation_form, loss_form)
-    optimism_cost = OPTIMISM_COST * G**2
+    added_squared_error = LEARNED_OPTIMISM_ERROR * G**2
     variation_form = _safe_variation_regret(A, G, L, V) + safe_meta_regret(
-        D, L, lam, V + optimism_cost
+        D, L, lam, square_sum=V + added_squared_error
     )
     constant = (
-        _safe_small_loss_regret(A, L, F) + L * D**2 * lam + 2 * D * math.sqrt(optimism_cost * lam)
+        _safe_small_loss_regret(A, L, F)
+        + L * D**2 * lam
+        + 2 * D * math.sqrt(added_squared_error * lam)
     )
     return min(variation_form, _solve_self_bounding(constant, 4 * L * D**2 * lam, F))
 

@@ -16,7 +16,7 @@ Positive = Annotated[float, arguments.positive]
 """A finite number greater than 0."""
 NonNegative = Annotated[float, arguments.nonnegative]
 """A finite number of at least 0."""
-PositiveInt = Annotated[int, arguments.integer]
+PositiveInt = Annotated[int, arguments.integer]  # refuses numbers below 1
 """A whole number of at least 1."""
 NonNegativeInt = Annotated[int, functools.partial(arguments.integer, least=0)]
 """A whole number of at least 0."""
@@ -29,8 +29,8 @@ Check = Callable[[str, Any], Any]
 CALLER_STACKLEVEL = 5
 """``stacklevel`` for warnings in a bound's helper: they point at the line that called the bound.
 
-Four frames lie between: the helper, the bound, and the wrappers of ``arguments.explain_overflow``
-and ``theorem``.
+It is the fifth frame: 1 the helper, 2 the bound, 3 and 4 the wrappers of
+``arguments.explain_overflow`` and ``theorem``, 5 the caller.
 """
 
 
@@ -40,7 +40,8 @@ def theorem(bound: Bound) -> Bound:
     Every parameter annotated by ``Positive``, ``NonNegative``, ``PositiveInt``,
     ``NonNegativeInt``, a ``Literal`` of strings, or another ``Annotated`` type that carries a check
     is checked and converted to a float or an int. ``None`` passes where the annotation is
-    ``... | None``. If ``assumptions`` are given, they must hold. If the formula overflows, or
+    ``... | None``. If the keyword argument ``assumptions`` is given, its method
+    ``require`` raises an error unless they hold. If the formula overflows, or
     divides by a number that underflowed to 0, a ``ValueError`` names the arguments. Only arguments
     passed by keyword are checked: the parameters of a bound are keyword-only.
 
@@ -54,7 +55,7 @@ def theorem(bound: Bound) -> Bound:
     """
     hints = typing.get_type_hints(bound, include_extras=True)
     checks = {name: check for name, hint in hints.items() if (check := _check_of(hint)) is not None}
-    bound_or_overflow_error = arguments.explain_overflow(bound)
+    overflow_checked_bound = arguments.explain_overflow(bound)
 
     @functools.wraps(bound)
     def checked_bound(*args: Any, **kwargs: Any) -> float:
@@ -63,7 +64,7 @@ def theorem(bound: Bound) -> Bound:
         for name, check in checks.items():
             if name in kwargs:
                 kwargs[name] = check(name, kwargs[name])
-        return bound_or_overflow_error(*args, **kwargs)
+        return overflow_checked_bound(*args, **kwargs)
 
     return checked_bound  # type: ignore[return-value]  # functools.wraps keeps the signature
 

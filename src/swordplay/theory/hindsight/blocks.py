@@ -37,7 +37,7 @@ from swordplay.theory.hindsight.losses_in_domain import (
     SlopeLimitedRows,
 )
 
-MAX_CHAIN_WORK = 2e8
+MAX_NEWTON_WORK = 2e8
 """Multiplications of a Newton step, T n^3, up to which the whole chain is solved at once."""
 INITIAL_BLOCKS = 24
 """Number of blocks before the first split."""
@@ -45,20 +45,20 @@ MAX_REFINEMENTS = 24
 """Most repetitions of solving and splitting; after them the whole chain is solved."""
 MAX_BLOCKS_PER_ROUND = 0.4
 """Blocks per round of the game beyond which the whole chain is solved."""
-CHAIN_GAP = 0.5
+BLOCK_CHAIN_GAP = 0.5
 """Gap to which the chain of blocks is solved, as a fraction of the target gap."""
-COARSE_CHAIN_GAP = 1e-3
+COARSE_BLOCK_CHAIN_GAP = 1e-3
 """Gap to which the chain of blocks is solved at first, as a fraction of the best gap so far."""
 SHORTEST_MOVE = 1e-4
-"""Shorter moves, in diameters, start no block when a solution gives the next initial blocks."""
+"""Shortest move, in diameters, at which :func:`block_starts` begins a new block."""
 SPLITS_PER_BLOCK = 4
 """Most splits of one block at a time."""
 
 
 def needs_blocks(losses: Losses) -> bool:
-    """Whether a Newton step of the whole chain costs more than ``MAX_CHAIN_WORK``."""
+    """Whether a Newton step of the whole chain costs more than ``MAX_NEWTON_WORK``."""
     rounds, dim = losses.features.shape
-    return bool(float(rounds) * dim**3 > MAX_CHAIN_WORK)
+    return bool(float(rounds) * dim**3 > MAX_NEWTON_WORK)
 
 
 def solve(
@@ -96,10 +96,10 @@ def solve(
         if best.gap <= target_gap or len(starts) > MAX_BLOCKS_PER_ROUND * rounds:
             break
         blocks = BlockLosses(losses, starts)
-        chain_gap = max(CHAIN_GAP * target_gap, COARSE_CHAIN_GAP * best.gap)
+        chain_gap = max(BLOCK_CHAIN_GAP * target_gap, COARSE_BLOCK_CHAIN_GAP * best.gap)
         block_solution = interior_point.solve(blocks, coordinates, penalty, chain_gap)
         points, duals = _points_and_duals(blocks, block_solution)
-        best = best.combine_best(
+        best = best.with_best_parts_of(
             solution_of_points(losses, coordinates, penalty, points, clip_duals(duals, penalty))
         )
         if progress is not None:
@@ -110,7 +110,7 @@ def solve(
         starts = np.union1d(starts, splits)
     if best.gap <= target_gap:
         return best
-    return best.combine_best(
+    return best.with_best_parts_of(
         interior_point.solve(losses, coordinates, penalty, target_gap, progress)
     )
 
@@ -180,7 +180,10 @@ def _splits(blocks: BlockLosses, relative_norms: Vector) -> Any:
 
 @final
 class BlockLosses:
-    """Sums of the losses of consecutive rounds, as functions of one comparator for each block.
+    r"""Sums of the losses of consecutive rounds, as functions of one comparator for each block.
+
+    The Hessian of round t is :math:`h_t a_t a_t^\top + M_t`, with the weight h of its features a
+    and a matrix M (:class:`~swordplay.theory.hindsight.losses_in_domain.Curvature`).
 
     Parameters
     ----------
@@ -193,6 +196,9 @@ class BlockLosses:
     ----------
     lengths
         Number of rounds of each block, shape ``(K,)``.
+    has_affine_gradients
+        Whether Hessians are the same at all points. Rows with bounded slopes do not count: the
+        interior-point method treats them apart, as ``slope_limited_rows``.
     """
 
     def __init__(self, losses: Losses, starts: Any) -> None:
@@ -202,12 +208,12 @@ class BlockLosses:
 
     @cached_property
     def features(self) -> Matrix:
-        """Zeros, shape ``(K, n)``: a block's Hessian is a matrix, without the part h a a'."""
+        """Zeros, shape ``(K, n)``: a sum of h a a' has no single a, so all of it is in M."""
         return np.zeros((len(self.starts), self.losses.features.shape[1]))
 
     @cached_property
     def slope_limited_rows(self) -> BlockRows | None:
-        """The losses f(<a, w> + s) with bounded f' of all rounds; None if no f' is bounded."""
+        """Rows of all rounds (not blocks), with limits of slopes; None if no slope is bounded."""
         rows = self.losses.slope_limited_rows
         return None if rows is None else BlockRows(rows, self)
 
@@ -260,7 +266,10 @@ class BlockLosses:
 
 @final
 class BlockRows:
-    """Rows of all rounds, for the chain in which one block takes the place of several rounds.
+    """The slope-limited rows of all rounds, each assigned to the block that contains its round.
+
+    It has the members of :class:`~swordplay.theory.hindsight.losses_in_domain.SlopeLimitedRows`:
+    those of ``rows``, except ``spread_to_rows``, ``sum_rows`` and ``curvature_of``.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Minima(NamedTuple):
     """The best points found, shape ``(B, d)``."""
     gaps: Vector
     """Largest amount by which each function may exceed its minimum at its point, ``(B,)``."""
-    is_within_tolerance: bool
+    all_within_tolerance: bool
     """Whether every gap is within its target, up to rounding."""
 
 

@@ -36,7 +36,7 @@ class Solution(NamedTuple):
     duals: Matrix
     """Dual variables of the moves, from which the bound is computed, shape ``(T - 1, n)``."""
 
-    def combine_best(self, candidate: Solution) -> Solution:
+    def with_best_parts_of(self, candidate: Solution) -> Solution:
         """Return the better of the two sequences with the better of the two lower bounds."""
         best_sequence = min(self, candidate, key=lambda solution: solution.objective)
         best_bound = max(self, candidate, key=lambda solution: solution.bound)
@@ -68,7 +68,7 @@ def lower_bound(
     Parameters
     ----------
     coordinates
-        The domain X.
+        The domain X, in coordinates of its affine hull.
     gradients, intercepts
         g, shape ``(T, n)``, and i, shape ``(T,)``.
     duals

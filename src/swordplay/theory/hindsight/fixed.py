@@ -76,13 +76,13 @@ def best_fixed(stream: Iterable[Loss], domain: Domain, *, tolerance: float = TOL
     (sums,) = sums_over_blocks(losses, domain, None)  # one block of all rounds
     minima = descent.minimize(sums, domain, tolerance, STEPS_BEFORE_NEWTON)
     if (
-        not minima.is_within_tolerance
+        not minima.all_within_tolerance
         and (point := _minimize_by_newton(losses, domain, tolerance)) is not None
     ):
         return point
-    if not minima.is_within_tolerance:
+    if not minima.all_within_tolerance:
         minima = descent.minimize(sums, domain, tolerance, MAX_STEPS)
-    if not minima.is_within_tolerance:
+    if not minima.all_within_tolerance:
         raise RuntimeError(
             f"best_fixed stopped after {MAX_STEPS} steps with a certified gap of "
             f"{minima.gaps[0]:.3g}, not within tolerance={tolerance}. Give a larger tolerance, or "
@@ -136,12 +136,13 @@ def block_minimizers(stream: Iterable[Loss], domain: Domain, length: int) -> Mat
     points: list[Vector] = []
     for batch in sums_over_blocks(losses, domain, length):  # the sums of many blocks
         minima = descent.minimize(batch, domain, TOLERANCE, STEPS_BEFORE_NEWTON)
+        # all_within_tolerance is one flag for the batch, with slack for rounding; is_hard has none.
         is_hard = minima.gaps > TOLERANCE * domain.diameter * batch.center_gradient_norm_sums
         for k, point in enumerate(minima.points):
             start = len(points) * length
             points.append(
                 _minimize_hard_block(batch, k, losses[start : start + length], domain)
-                if is_hard[k] and not minima.is_within_tolerance
+                if is_hard[k] and not minima.all_within_tolerance
                 else point
             )
     return np.repeat(points, length, axis=0)[: len(losses)]
@@ -204,9 +205,12 @@ def minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
 @singledispatch
 def _minimizers(stream: Iterable[Loss], domain: Domain) -> Matrix:
     losses = list(stream)
-    rows = LinearRounds.of_losses(losses) if losses else None
+    # None unless all losses are of a linear prediction, in one family
+    linear_rounds = LinearRounds.of_losses(losses) if losses else None
     return (
-        block_minimizers(losses, domain, 1) if rows is None else _nearest_minimizers(rows, domain)
+        block_minimizers(losses, domain, 1)
+        if linear_rounds is None
+        else _nearest_minimizers(linear_rounds, domain)
     )
 
 
@@ -264,7 +268,8 @@ def _nearest_points(features: Matrix, predictions: Vector, domain: Domain) -> Ma
     trial_lambda = np.divide(
         wanted_offsets, squared_norms, out=np.zeros_like(wanted_offsets), where=squared_norms > 0
     )
-    # Indices of the rows whose prediction differs from the wanted one by more than rounding error.
+    # Indices of the rows still searched: at first all whose point is not the centre, later those
+    # whose prediction differs from the wanted one by more than rounding error.
     open_rows = np.flatnonzero(wanted_offsets > 0)
     for search_step in range(MAX_SEARCH_STEPS):
         if not len(open_rows):

@@ -109,13 +109,13 @@ def solve(
         return Solution(center, value, value, center[1:])
     mu = mean_gradient_norm * coordinates.domain.diameter
     method = InteriorPoint(losses, coordinates, penalty, mu, target_gap)
-    best = solution_at_center(losses, coordinates, penalty).combine_best(method.solution())
+    best = solution_at_center(losses, coordinates, penalty).with_best_parts_of(method.solution())
     idle_steps = 0
     for step_number in range(1, MAX_STEPS + 1):
         if best.gap <= target_gap or idle_steps > MAX_IDLE_STEPS:
             break
         method.step()
-        improved = best.combine_best(method.solution())
+        improved = best.with_best_parts_of(method.solution())
         idle_steps = 0 if improved.gap < best.gap else idle_steps + 1
         best = improved
         if progress is not None:
@@ -134,7 +134,7 @@ def solution_at_center(losses: Losses, coordinates: DomainCoordinates, penalty: 
     # z_{t+1} = z_t + g_t - mean(g) balances all gradients up to their mean.
     deviations = losses.gradients(center) - losses.gradients(center).mean(axis=0)
     duals = clip_duals(np.cumsum(deviations, axis=0)[:-1], penalty)
-    return without_duals.combine_best(
+    return without_duals.with_best_parts_of(
         solution_of_points(losses, coordinates, penalty, center, duals)
     )
 
@@ -199,7 +199,7 @@ class InteriorPoint:
         bound = lower_bound(
             self._coordinates, self._gradients, self._slope_limits.intercepts, duals
         )
-        return tangent_solution.combine_best(tangent_solution._replace(bound=bound))
+        return tangent_solution.with_best_parts_of(tangent_solution._replace(bound=bound))
 
     def step(self) -> None:
         """Take one predictor-corrector step.

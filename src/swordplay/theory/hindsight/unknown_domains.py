@@ -54,7 +54,7 @@ def solve(
     Parameters
     ----------
     losses, coordinates
-        The losses, and the domain's coordinates, whose ball only encloses the domain
+        The losses, and the domain's coordinates, which describe an enclosing ball only
         (``describes_domain_exactly`` is False).
     penalty
         λ > 0.
@@ -63,6 +63,7 @@ def solve(
     progress
         Called after each update of the multipliers and each Newton step.
     """
+    # Coordinates of the ball itself: the solver may use all of the ball, not only the domain.
     ball_coordinates = coordinates_of(enclosing_ball(coordinates.domain))
     # The initial points (all at the centre), multipliers and dual variables.
     zeros = np.zeros((len(losses.features), coordinates.dim))
@@ -81,7 +82,7 @@ def solve(
         projected_solution = _projected_solution(
             losses, coordinates, penalty, solution.points, solution.duals
         )
-        best, distance_before = best.combine_best(projected_solution), distance
+        best, distance_before = best.with_best_parts_of(projected_solution), distance
         distance = float(np.abs(projected_solution.points - solution.points).sum())
         weight_factor = WEIGHT_GROWTH if distance > distance_before / 2 else 1.0
         losses_with_distance = LossesWithDistance(
@@ -116,7 +117,7 @@ class LossesWithDistance:
     coordinates: DomainCoordinates
     distance_weight: float
     multipliers: Matrix
-    slope_limited_rows = None
+    slope_limited_rows = None  # the solver then treats all losses by their curvature
     has_affine_gradients = False
 
     @property
@@ -126,7 +127,8 @@ class LossesWithDistance:
 
     def values(self, points: Matrix) -> Vector:
         """Values of the losses plus the distance terms."""
-        # An updated multiplier is σ times v - Π[v], so the distance term is its square over 2 σ.
+        # With v = w + y / σ the updated multiplier is σ (v - Π[v]); the distance term is
+        # σ/2 norm(v - Π[v])^2 = norm(updated multiplier)^2 / (2 σ).
         multipliers = self.updated_multipliers(points)
         distance_terms = row_products(multipliers, multipliers) / (2.0 * self.distance_weight)
         return np.asarray(self.losses.values(points) + distance_terms)
@@ -137,12 +139,13 @@ class LossesWithDistance:
 
     def curvature(self, points: Matrix) -> Curvature:
         """Curvature of the losses plus σ (I - J), with J the derivative of the projection."""
+        # Hessians h a a' + M: weights h of the features a; M has length 0 if all are 0.
         feature_weights, matrices = self.losses.curvature(points)
         domain, n = self.coordinates.domain, points.shape[1]
         step = DIFFERENCE_STEP * domain.diameter
         shifted_points = points + self.multipliers / self.distance_weight
         steps = step * np.concatenate([np.eye(n), -np.eye(n)])
-        # Points and coordinates differ by the centre only: the basis of an enclosing ball is
+        # Coordinates are points minus the centre: for a domain described by a ball the basis is
         # the identity.
         projected_points = domain.project(domain.center + shifted_points[:, None] + steps)
         derivatives = (projected_points[:, :n] - projected_points[:, n:]) / (2.0 * step)
