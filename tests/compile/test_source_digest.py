@@ -80,7 +80,7 @@ def test_imported_modules_count_and_modules_that_are_not_imported_do_not():
     assert {
         "parts/rates.py",
         "parts/metas/optimism.py",
-        "parts/metas/optimistic_hedge.py",
+        "parts/metas/meta.py",
         "engine/layout.py",
         "compile/jit.py",
     } <= found
