@@ -9,7 +9,7 @@ import numpy as np
 from swordplay.report.axes import Axis, Format
 from swordplay.report.charts import Chart, Line, chart
 from swordplay.report.document import POLICY, render, resource
-from swordplay.report.page import HtmlPage, Pair, Section, Slot, Text
+from swordplay.report.page import HtmlPage, LiveSlot, Pair, Section, Text
 from swordplay.serving.pages import PageFile
 
 EMPTY = np.full(2, np.nan)
@@ -29,7 +29,7 @@ def page() -> HtmlPage:
         "Now",
         (
             Text("Waiting for the server.", lead=True),
-            Slot("live-figures", ""),
+            LiveSlot("live-figures", ""),
         ),
     )
     error = _chart(
@@ -50,8 +50,8 @@ def page() -> HtmlPage:
         "Effective step size", "The larger, the faster the model forgets.", "step size", "hindsight"
     )
     course = Section("Since the first row", (error, Pair((sure, step))))
-    last = Section("Last answers", (Slot("live-last", "None yet."),))
-    series = Section("Models", (Slot("live-series", "None yet."),))
+    last = Section("Last answers", (LiveSlot("live-last", "None yet."),))
+    series = Section("Models", (LiveSlot("live-series", "None yet."),))
     footer = (
         "Every figure is of the model as it is now. Nothing on this page was loaded from elsewhere."
     )

@@ -17,10 +17,10 @@ from swordplay.report.page import (
     Answer,
     Block,
     Counts,
+    LiveSlot,
     Pair,
     Scores,
     Section,
-    Slot,
     TableBlock,
     Text,
     Verbatim,
@@ -58,7 +58,7 @@ class Drawer:
                     f"<figure><figcaption>{escaped(caption)}</figcaption>\n"
                     f"<pre>{clean}</pre></figure>"
                 )
-            case Slot(name, text):
+            case LiveSlot(name, text):
                 return f'<div id="{escaped(name)}"><p>{escaped(text)}</p></div>'
             case Pair(charts):
                 return "\n".join(['<div class="pair">', *map(self.chart, charts), "</div>"])

@@ -77,7 +77,7 @@ class Verbatim(NamedTuple):
     text: str
 
 
-class Slot(NamedTuple):
+class LiveSlot(NamedTuple):
     """A place that a script of the page fills and fills again, and what stands there until then."""
 
     name: str
@@ -90,7 +90,7 @@ class Pair(NamedTuple):
     charts: tuple[Chart, ...]
 
 
-Block = Text | Answer | Scores | Counts | TableBlock | Verbatim | Slot | Pair | Chart
+Block = Text | Answer | Scores | Counts | TableBlock | Verbatim | LiveSlot | Pair | Chart
 
 
 class Section(NamedTuple):
